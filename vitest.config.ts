@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const source = (path: string): string =>
-  fileURLToPath(new URL(`./packages/${path}`, import.meta.url));
+const source = (path: string): string => fileURLToPath(new URL(`./packages/${path}`, import.meta.url));
 
 export default defineConfig({
   resolve: {

@@ -8,16 +8,13 @@ const modules = `${root}/node_modules`;
 const stamp = `${modules}/.first-chunk-install`;
 
 // The stamp covers what an install depends on, not the lockfile alone: a changed setting must install again too.
-const inputs = ["pnpm-lock.yaml", "pnpm-workspace.yaml"].map((file) =>
-  readFileSync(`${root}/${file}`),
-);
+const inputs = ["pnpm-lock.yaml", "pnpm-workspace.yaml"].map((file) => readFileSync(`${root}/${file}`));
 const wanted = createHash("sha256").update(Buffer.concat(inputs)).update(process.arch).digest("hex");
 
 // A plain `npm install` in the root leaves .package-lock.json and removes pnpm's links, but not our stamp.
 const madeByNpm = existsSync(`${modules}/.package-lock.json`);
 const madeByPnpm = existsSync(`${modules}/.modules.yaml`) && existsSync(`${modules}/typescript`);
-const current =
-  !madeByNpm && madeByPnpm && existsSync(stamp) && readFileSync(stamp, "utf8") === wanted;
+const current = !madeByNpm && madeByPnpm && existsSync(stamp) && readFileSync(stamp, "utf8") === wanted;
 
 if (!current) {
   if (existsSync(modules) && (madeByNpm || !madeByPnpm)) rmSync(modules, { recursive: true });
