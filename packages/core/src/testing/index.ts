@@ -54,3 +54,13 @@ export {
   chatTruncatedAfterText,
   chatTruncatedBeforeText,
 } from "./chat-streams.js";
+
+export { adapterContract } from "./contract/adapter-contract.js";
+export type {
+  AdapterHarness,
+  AdapterSetup,
+  BodyParser,
+  ContractFramework,
+  IdentityAnswer,
+  RunningApp,
+} from "./contract/harness.js";

@@ -77,7 +77,10 @@ export function responsesHealthy(options: StreamOptions = {}): string[] {
   const { text = defaultText } = options;
   const item = messageItem(text);
   return withItemStart(options)
-    .addAll("response.output_text.delta", deltasOf(text).map((delta) => ({ ...place, delta })))
+    .addAll(
+      "response.output_text.delta",
+      deltasOf(text).map((delta) => ({ ...place, delta })),
+    )
     .add("response.output_text.done", { ...place, text })
     .add("response.content_part.done", { ...place, part: { type: "output_text", annotations: [], text } })
     .add("response.output_item.done", { output_index: 0, item })
@@ -135,7 +138,10 @@ export function responsesTruncatedBeforeText(options: StreamOptions = {}): strin
 export function responsesTruncatedAfterText(options: StreamOptions = {}): string[] {
   const { text = defaultText } = options;
   const first = deltasOf(text).slice(0, 3);
-  return withItemStart(options).addAll("response.output_text.delta", first.map((delta) => ({ ...place, delta }))).events;
+  return withItemStart(options).addAll(
+    "response.output_text.delta",
+    first.map((delta) => ({ ...place, delta })),
+  ).events;
 }
 
 /** `response.completed` without output. `outputTokens` default 0. */

@@ -78,16 +78,16 @@ export interface SseOptions {
   /** Beside `content-type: text/event-stream`. */
   readonly headers?: ScriptHeaders;
   /** How the body ends. Default `[end()]`. */
-  readonly then?: Script;
+  readonly after?: Script;
   /** Real time between events, in ms. Default 0: no wait. */
   readonly gapMs?: number;
 }
 
 /** An event stream: the head, each event as a chunk of its own, the end. */
 export function sse(events: readonly (string | Uint8Array)[], options: SseOptions = {}): Script {
-  const { status = 200, headers = {}, then = [end()], gapMs = 0 } = options;
+  const { status = 200, headers = {}, after = [end()], gapMs = 0 } = options;
   const body = events.flatMap((event) => (gapMs > 0 ? [wait(gapMs), chunk(event)] : [chunk(event)]));
-  return [head(status, { "content-type": "text/event-stream", ...headers }), ...body, ...then];
+  return [head(status, { "content-type": "text/event-stream", ...headers }), ...body, ...after];
 }
 
 /** A complete JSON answer. A string body is sent as it is. */

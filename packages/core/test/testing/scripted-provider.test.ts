@@ -65,7 +65,7 @@ describe("scripted provider", () => {
   ])("breaks the body with %s", async (_name, step) => {
     const { url } = await started([head(200), chunk("begun"), step]);
     const response = await fetch(url);
-    await expect(response.text()).rejects.toThrow();
+    await expect(response.text()).rejects.toThrow("terminated");
   });
 
   it("says nothing and sees the client leave", async () => {
@@ -83,7 +83,9 @@ describe("scripted provider", () => {
 
   it("tells its own end of a connection from the client's", async () => {
     const server = await started([head(200), chunk("x"), reset()]);
-    await fetch(server.url).then((response) => response.text()).catch(() => {});
+    await fetch(server.url)
+      .then((response) => response.text())
+      .catch(() => {});
     expect((await (await server.request(0)).closed).byClient).toBe(false);
   });
 
@@ -107,7 +109,7 @@ describe("scripted provider", () => {
     const server = await started([head(200), hold()]);
     const response = await fetch(server.url);
     await server.close();
-    await expect(response.text()).rejects.toThrow();
+    await expect(response.text()).rejects.toThrow("terminated");
     expect(server.openConnections).toBe(0);
   });
 
@@ -122,6 +124,8 @@ describe("scripted provider", () => {
 
   it("gives an address that refuses connections", async () => {
     const url = await refusedUrl();
-    await expect(fetch(url)).rejects.toThrow(expect.objectContaining({ cause: expect.objectContaining({ code: "ECONNREFUSED" }) }));
+    await expect(fetch(url)).rejects.toThrow(
+      expect.objectContaining({ cause: expect.objectContaining({ code: "ECONNREFUSED" }) }),
+    );
   });
 });

@@ -31,7 +31,7 @@ async function openai(events: string[]): Promise<OpenAI> {
 }
 
 async function drain(stream: AsyncIterable<unknown>): Promise<void> {
-  for await (const _event of stream);
+  for await (const event of stream) void event;
 }
 
 const ask = {
@@ -69,7 +69,9 @@ describe("ready-made streams", () => {
   });
 
   it("OpenAI's client throws on the error event of a Responses stream", async () => {
-    const stream = await (await openai(responsesErrorThenFailed())).responses.create({ model: "m", input: "hi", stream: true });
+    const stream = await (
+      await openai(responsesErrorThenFailed())
+    ).responses.create({ model: "m", input: "hi", stream: true });
     await expect(drain(stream)).rejects.toThrow("Rate limit");
   });
 
