@@ -1,5 +1,5 @@
-import Anthropic from "@anthropic-ai/sdk";
-import OpenAI from "openai";
+import { Anthropic } from "@anthropic-ai/sdk";
+import { OpenAI } from "openai";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   anthropicErrorAfterPreamble,

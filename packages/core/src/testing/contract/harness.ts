@@ -38,8 +38,9 @@ export interface AdapterSetup {
 }
 
 /**
- * The running application. After the gateway it has a route of the host, which answers whatever reaches it with 200,
- * the header `x-host: yes` and the body `METHOD path`, where the path is the one that the client asked for, mount included.
+ * The running application. After the gateway it has a route of the host for whatever reaches it: 200, the header
+ * `x-host: yes`, the header `x-host-body-bytes` with the number of body bytes that it could still read from the request
+ * (0 after a parser), and the body `METHOD path`, where the path is the one that the client asked for, mount included.
  */
 export interface RunningApp {
   /** `http://127.0.0.1:port` */

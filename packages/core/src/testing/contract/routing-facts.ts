@@ -43,7 +43,7 @@ function notOurs(harness: AdapterHarness, { describe, it }: ContractFramework): 
     it("leaves the body of such a request unread", () =>
       inScenario(harness, { protocol, first: sse(protocol.healthy()) }, async ({ ask }) => {
         const answer = await ask({ path: "/orders", body: "x".repeat(200_000), headers: { "content-type": "text/x" } });
-        assert.equal(answer.body.toString(), "POST /orders");
+        assert.equal(headerOf(answer, "x-host-body-bytes"), "200000");
       }));
 
     for (const path of ["//v1/messages", "/v1//messages", "/v1/messages/", "/%2e%2e/v1/messages", "/v1/%6dessages"]) {
