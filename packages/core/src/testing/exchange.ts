@@ -5,6 +5,13 @@ import type { Socket } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import type { Script, Step } from "./script.js";
 
+/** A step of the script, when it was begun. */
+export interface PlayedStep {
+  /** `performance.now()`, in ms. */
+  readonly at: number;
+  readonly step: Step;
+}
+
 /** The end of the connection that carried a request. */
 export interface RequestClosed {
   /** `performance.now()`, in ms. */
@@ -30,6 +37,8 @@ export interface ReceivedRequest {
   readonly closed: Promise<RequestClosed>;
   /** Settles when the script has come to its end or the client has left. */
   readonly scriptDone: Promise<void>;
+  /** What the script has done so far. */
+  readonly played: readonly PlayedStep[];
   /** Body bytes that the script has written so far. */
   readonly sentBytes: number;
 }
@@ -44,6 +53,7 @@ export class Exchange implements ReceivedRequest {
   readonly receivedAt: number = performance.now();
   readonly closed: Promise<RequestClosed>;
   readonly scriptDone: Promise<void>;
+  readonly played: PlayedStep[] = [];
   sentBytes = 0;
   readonly #socket: Socket;
   readonly #res: ServerResponse;
@@ -79,6 +89,7 @@ export class Exchange implements ReceivedRequest {
     try {
       for (const step of script) {
         if (this.#gone.signal.aborted) return;
+        this.played.push({ at: performance.now(), step });
         await this.#run(step);
         if (this.#endedByScript) return;
       }

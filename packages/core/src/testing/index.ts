@@ -4,7 +4,7 @@ export { ManualClock } from "./manual-clock.js";
 
 export { refusedUrl, startScriptedProvider } from "./scripted-provider.js";
 export type { ScriptedProvider, ScriptSource } from "./scripted-provider.js";
-export type { ReceivedRequest, RequestClosed } from "./exchange.js";
+export type { PlayedStep, ReceivedRequest, RequestClosed } from "./exchange.js";
 export { chunk, end, fin, flood, head, hold, json, noResponse, raw, reset, sse, until, wait } from "./script.js";
 export type { Script, ScriptHeaders, SseOptions, Step } from "./script.js";
 
