@@ -1,0 +1,396 @@
+/**
+ * The driver of one attempt: sends the request, brings bytes and time to the gate, and ends in exactly one of `released`
+ * and `rejected`. Owns the attempt's timers and its upstream call, and ends both.
+ */
+
+import type { Clock } from "../clock.js";
+import type { Failure } from "../errors.js";
+import type { CancelReason, ReleasedBody } from "../events.js";
+import * as failures from "../gate/failures.js";
+import { deadlineFailure, type GateDeadline, type GateOutput, type GateRules, type OverflowLimit } from "../gate/gate.js";
+import { failureFromHttp } from "../gate/in-band-error.js";
+import { Inspector } from "../gate/inspector.js";
+import type { GateProtocol } from "../gate/protocols/protocol.js";
+import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../upstream/upstream.js";
+import { Deadlines } from "./deadlines.js";
+import { ErrorAnswer } from "./error-answer.js";
+import { withRetryHeaders } from "./retry-after.js";
+import { StreamBody } from "./stream-body.js";
+
+export interface AttemptSpec {
+  readonly request: UpstreamRequest;
+  readonly protocol: GateProtocol;
+  /** Absent: the answer is relayed ungated. */
+  readonly rules: GateRules | undefined;
+  readonly clocks: AttemptClocks;
+  readonly maxHeldBytes: number;
+  readonly onMidStreamFailure: "event" | "abort";
+  /** Read to its end even when the client leaves (`background: true`). */
+  readonly detached: boolean;
+}
+
+/** Lengths in ms; absent: off. */
+export interface AttemptClocks {
+  readonly ttftTimeoutMs: number | undefined;
+  readonly requestTimeoutMs: number;
+  /** The request timeout ends at release. */
+  readonly requestTimeoutEndsAtRelease: boolean;
+  readonly idleTimeoutMs: number | undefined;
+  readonly connectTimeoutMs: number;
+  /** Over all attempts up to release: when, and how long it was. */
+  readonly total: { readonly at: number; readonly timeoutMs: number } | undefined;
+  /** 0: never. Not applied under a TTFT timeout. */
+  readonly maxHoldMs: number;
+  readonly failureDetailTimeoutMs: number;
+  readonly writeStallTimeoutMs: number;
+}
+
+export type AttemptResult =
+  | {
+      readonly type: "released";
+      readonly status: number;
+      readonly headers: ResponseHeaders;
+      readonly body: ReleasedBody;
+      /** The body is no stream of the protocol: it keeps the provider's content type. */
+      readonly jsonBody: boolean;
+      readonly reason: string;
+      readonly ttftMs: number;
+      readonly holdMs: number;
+      readonly heldBytes: number;
+    }
+  | {
+      readonly type: "rejected";
+      readonly failure: Failure;
+      /** Of the answer that failed, where there was one. */
+      readonly headers: ResponseHeaders | undefined;
+      readonly durationMs: number;
+    };
+
+/** What happens to an attempt besides its result. Called synchronously; must not throw. */
+export interface AttemptObserver {
+  onOverflow(limit: OverflowLimit, heldBytes: number): void;
+  /** An in-band failure went by, or the stream broke. At most once. */
+  onStreamFail(failure: Failure, durationMs: number, bytes: number): void;
+  /** After release, exactly once: the body was handed over to its end, or the client left (`failure` 499). */
+  onStreamEnd(end: { complete: boolean; failure: Failure | undefined; durationMs: number; bytes: number }): void;
+}
+
+type Clocks = GateDeadline | "connect";
+type Phase = "waiting" | "error-answer" | "gated" | "relaying" | "dropping" | "closed";
+
+export class Attempt implements UpstreamHandler {
+  readonly #spec: AttemptSpec;
+  readonly #clock: Clock;
+  readonly #observer: AttemptObserver;
+  readonly #deadlines: Deadlines<Clocks>;
+  readonly #startedAt: number;
+  readonly #inspector: Inspector | undefined;
+  #phase: Phase = "waiting";
+  #call: UpstreamCall | undefined;
+  #resolve: ((result: AttemptResult) => void) | undefined;
+  #status = 0;
+  #headers: ResponseHeaders | undefined;
+  #errorAnswer: ErrorAnswer | undefined;
+  #body: StreamBody | undefined;
+  #bytes = 0;
+  #holdingSince: number | undefined;
+  #failed = false;
+  #connected = false;
+
+  /** Starts at once. */
+  static run(
+    spec: AttemptSpec,
+    client: UpstreamClient,
+    clock: Clock,
+    observer: AttemptObserver,
+  ): { attempt: Attempt; result: Promise<AttemptResult> } {
+    const attempt = new Attempt(spec, clock, observer);
+    const result = new Promise<AttemptResult>((resolve) => {
+      attempt.#resolve = resolve;
+    });
+    attempt.#armFirst();
+    // A handler call may come before `send` returns; one that ends the attempt leaves the call to be aborted here.
+    const call = client.send(spec.request, attempt);
+    attempt.#call = call;
+    if (attempt.#phase === "closed") call.abort();
+    return { attempt, result };
+  }
+
+  private constructor(spec: AttemptSpec, clock: Clock, observer: AttemptObserver) {
+    this.#spec = spec;
+    this.#clock = clock;
+    this.#observer = observer;
+    this.#startedAt = clock.now();
+    this.#inspector = spec.rules === undefined ? undefined : new Inspector(spec.protocol, spec.rules, spec.maxHeldBytes);
+    this.#deadlines = new Deadlines(clock, (kind, timeoutMs) => this.#onDeadline(kind, timeoutMs));
+  }
+
+  /** Ends the attempt before commit: the client left, or the gateway closes. After commit the body's reader does that. */
+  abort(failure: Failure): void {
+    if (this.#resolve !== undefined) this.#reject(failure);
+  }
+
+  onConnected(): void {
+    this.#connected = true;
+    this.#deadlines.clear("connect");
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    if (this.#phase !== "waiting") return;
+    this.#connected = true;
+    this.#status = status;
+    this.#headers = headers;
+    this.#touch();
+    if (status < 200 || status > 299) this.#startErrorAnswer();
+    else if (this.#inspector === undefined) this.#release("ungated", []);
+    else if (isEncoded(headers)) this.#reject(failures.invalidBody());
+    else this.#phase = "gated";
+  }
+
+  onData(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#touch();
+    switch (this.#phase) {
+      case "error-answer":
+        if (this.#errorAnswer?.push(chunk) === true) this.#rejectErrorAnswer();
+        return;
+      case "gated":
+        this.#startHolding();
+        this.#apply((this.#inspector as Inspector).push(chunk));
+        return;
+      case "relaying":
+        if (this.#inspector !== undefined) this.#watch(this.#inspector, chunk);
+        this.#body?.push(chunk);
+    }
+  }
+
+  onEnd(): void {
+    switch (this.#phase) {
+      case "error-answer":
+        return this.#rejectErrorAnswer();
+      case "gated":
+        return this.#apply((this.#inspector as Inspector).end());
+      case "relaying":
+        if (this.#inspector === undefined) return this.#finish(true);
+        return this.#apply(this.#inspector.end());
+      case "dropping":
+        return this.#close();
+    }
+  }
+
+  onError(cause: Error): void {
+    switch (this.#phase) {
+      case "waiting":
+        return this.#reject(failures.networkFailure(cause, this.#connected));
+      case "error-answer":
+        return this.#rejectErrorAnswer();
+      case "gated":
+        return this.#apply((this.#inspector as Inspector).error(cause));
+      case "relaying":
+        if (this.#inspector === undefined) return this.#fail(failures.networkFailure(cause, true), true);
+        return this.#apply(this.#inspector.error(cause));
+      case "dropping":
+        return this.#close();
+    }
+  }
+
+  #armFirst(): void {
+    const { clocks } = this.#spec;
+    const at = this.#startedAt;
+    this.#deadlines.set("connect", at + clocks.connectTimeoutMs, clocks.connectTimeoutMs);
+    if (clocks.ttftTimeoutMs !== undefined) this.#deadlines.set("ttft", at + clocks.ttftTimeoutMs, clocks.ttftTimeoutMs);
+    this.#deadlines.set("request", at + clocks.requestTimeoutMs, clocks.requestTimeoutMs);
+    if (clocks.total !== undefined) this.#deadlines.set("total", clocks.total.at, clocks.total.timeoutMs);
+    if (clocks.idleTimeoutMs !== undefined) this.#deadlines.set("idle", at + clocks.idleTimeoutMs, clocks.idleTimeoutMs);
+  }
+
+  /** Any byte re-arms the idle clock. */
+  #touch(): void {
+    const { idleTimeoutMs } = this.#spec.clocks;
+    if (idleTimeoutMs !== undefined && this.#phase !== "closed") this.#deadlines.set("idle", this.#clock.now() + idleTimeoutMs, idleTimeoutMs);
+  }
+
+  /** The hold clock starts with the first upstream byte. */
+  #startHolding(): void {
+    if (this.#holdingSince !== undefined) return;
+    this.#holdingSince = this.#clock.now();
+    const { maxHoldMs, ttftTimeoutMs } = this.#spec.clocks;
+    if (maxHoldMs > 0 && ttftTimeoutMs === undefined) this.#deadlines.set("hold", this.#holdingSince + maxHoldMs, maxHoldMs);
+  }
+
+  #onDeadline(kind: Clocks, timeoutMs: number): void {
+    if (kind === "connect") return this.#reject(failures.connectTimeout(timeoutMs));
+    switch (this.#phase) {
+      case "waiting":
+        return this.#reject(deadlineFailure(kind, timeoutMs));
+      case "error-answer":
+        return this.#rejectErrorAnswer();
+      case "gated":
+        return this.#apply((this.#inspector as Inspector).deadline(kind, timeoutMs));
+      case "relaying":
+        if (this.#inspector === undefined) return this.#fail(deadlineFailure(kind, timeoutMs), true);
+        this.#apply(this.#inspector.deadline(kind, timeoutMs));
+        // A stream that is complete may be left open by the provider.
+        if (this.#inspector.phase === "closed") this.#call?.abort();
+        return;
+      case "dropping":
+        this.#call?.abort();
+        return this.#close();
+    }
+  }
+
+  /** Carries out what the machine says. */
+  #apply(output: GateOutput): void {
+    switch (output.type) {
+      case "hold":
+        // The one place where the machine waits for a frame with a clock of its own.
+        if (this.#inspector?.phase === "awaiting-detail") {
+          const { failureDetailTimeoutMs } = this.#spec.clocks;
+          this.#deadlines.set("detail", this.#clock.now() + failureDetailTimeoutMs, failureDetailTimeoutMs);
+        }
+        return;
+      case "release":
+        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0);
+        return this.#release(output.reason, this.#inspector?.takeHeld() ?? []);
+      case "reject":
+        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0);
+        return this.#reject(output.failure);
+      case "finish":
+        return this.#finish(output.complete);
+      case "fail":
+        return this.#fail(output.failure, output.append);
+    }
+  }
+
+  #watch(inspector: Inspector, chunk: Uint8Array): void {
+    inspector.push(chunk);
+    this.#recordFailure(inspector.recorded);
+  }
+
+  #recordFailure(failure: Failure | undefined): void {
+    if (failure === undefined || this.#failed) return;
+    this.#failed = true;
+    this.#observer.onStreamFail(failure, this.#clock.now() - this.#startedAt, this.#bytes);
+  }
+
+  #startErrorAnswer(): void {
+    this.#phase = "error-answer";
+    this.#errorAnswer = new ErrorAnswer();
+    const { failureDetailTimeoutMs } = this.#spec.clocks;
+    // The status is known; its body may take no longer than the detail of an in-band failure.
+    this.#deadlines.set("detail", this.#clock.now() + failureDetailTimeoutMs, failureDetailTimeoutMs);
+  }
+
+  #rejectErrorAnswer(): void {
+    const body = this.#errorAnswer?.text() ?? "";
+    // A redirect is never followed: the credentials would go with it.
+    this.#reject(this.#status < 400 ? failures.invalidBody() : failureFromHttp(this.#status, body, { flatErrors: true }));
+  }
+
+  #release(reason: string, held: Uint8Array[]): void {
+    const now = this.#clock.now();
+    const { clocks } = this.#spec;
+    for (const kind of ["connect", "ttft", "total", "hold", "detail"] as const) this.#deadlines.clear(kind);
+    if (clocks.requestTimeoutEndsAtRelease) this.#deadlines.clear("request");
+    this.#phase = "relaying";
+    this.#body = new StreamBody(this, held);
+    this.#settle({
+      type: "released",
+      status: this.#status,
+      headers: this.#headers as ResponseHeaders,
+      body: this.#body,
+      jsonBody: this.#inspector === undefined || this.#inspector.jsonBody,
+      reason,
+      ttftMs: now - this.#startedAt,
+      holdMs: this.#holdingSince === undefined ? 0 : now - this.#holdingSince,
+      heldBytes: this.#inspector?.heldBytes ?? 0,
+    });
+    this.#recordFailure(this.#inspector?.recorded);
+  }
+
+  #reject(failure: Failure): void {
+    if (this.#resolve === undefined) return;
+    this.#call?.abort();
+    this.#close();
+    this.#settle({
+      type: "rejected",
+      failure: this.#headers === undefined ? failure : withRetryHeaders(failure, this.#headers, Date.now()),
+      headers: this.#headers,
+      durationMs: this.#clock.now() - this.#startedAt,
+    });
+  }
+
+  #settle(result: AttemptResult): void {
+    const resolve = this.#resolve;
+    this.#resolve = undefined;
+    resolve?.(result);
+  }
+
+  #finish(complete: boolean): void {
+    this.#recordFailure(this.#inspector?.recorded);
+    this.#endStream(complete, undefined);
+    this.#body?.finish({ type: "finish" });
+  }
+
+  #fail(failure: Failure, append: boolean): void {
+    this.#call?.abort();
+    this.#recordFailure(failure);
+    const event = append ? this.#errorEvent(failure) : undefined;
+    this.#endStream(false, undefined);
+    if (event !== undefined) this.#body?.push(event);
+    this.#body?.finish({ type: "fail", failure });
+  }
+
+  #errorEvent(failure: Failure): Uint8Array | undefined {
+    const inspector = this.#inspector;
+    if (inspector === undefined || inspector.jsonBody || this.#spec.onMidStreamFailure === "abort") return undefined;
+    const { sequenceNumber, responseId } = inspector;
+    return this.#spec.protocol.errorEvent({ failure, sequenceNumber, responseId });
+  }
+
+  #endStream(complete: boolean, failure: Failure | undefined): void {
+    this.#close();
+    this.#observer.onStreamEnd({ complete, failure, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
+  }
+
+  #close(): void {
+    this.#phase = "closed";
+    this.#deadlines.stop();
+    if (this.#body === undefined) this.#inspector?.close();
+  }
+
+  // What the body asks of its source.
+
+  pause(): void {
+    if (this.#phase !== "relaying") return;
+    // While the client takes nothing, the provider's silence is no fault of its own.
+    this.#deadlines.clear("idle");
+    this.#call?.pause();
+  }
+
+  resume(): void {
+    if (this.#phase !== "relaying") return;
+    this.#touch();
+    this.#call?.resume();
+  }
+
+  cancel(reason: CancelReason): void {
+    if (this.#phase !== "relaying") return;
+    const failure = reason === "client-abort" ? failures.clientAbort() : failures.writeStall(this.#spec.clocks.writeStallTimeoutMs);
+    if (this.#spec.detached && reason === "client-abort") {
+      this.#observer.onStreamEnd({ complete: false, failure, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
+      this.#phase = "dropping";
+      this.#call?.resume();
+      return;
+    }
+    this.#call?.abort();
+    this.#inspector?.close();
+    this.#endStream(false, failure);
+  }
+}
+
+/** The bytes are compressed although `identity` was asked for: nothing in them can be judged. */
+function isEncoded(headers: ResponseHeaders): boolean {
+  const encoding = headers["content-encoding"];
+  return encoding !== undefined && encoding !== "" && String(encoding).toLowerCase() !== "identity";
+}

@@ -1,0 +1,271 @@
+/**
+ * The fallback orchestrator: drives the plan over attempts, and yields what happens until the response may be started.
+ * Everything after release goes to the observers.
+ */
+
+import { failedEvent, maskFailure, releasedHeaders, routingHeaders, type AnswerHeaders, type TrailEntry } from "../answer.js";
+import type { Clock } from "../clock.js";
+import type { ResolvedConfig } from "../config/resolved.js";
+import type { Failure } from "../errors.js";
+import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
+import { clientAbort } from "../gate/failures.js";
+import { gateRules } from "../gate/options.js";
+import type { GateProtocol } from "../gate/protocols/protocol.js";
+import type { Recorder } from "../observability/recorder.js";
+import type { GatewayRequest } from "../request.js";
+import { isFailure } from "../request-failures.js";
+import type { RequestBody } from "../routing/request-body.js";
+import type { Resolution, RoutedTarget } from "../routing/resolve.js";
+import type { Route } from "../routing/routes.js";
+import type { ResponseHeaders, UpstreamClient } from "../upstream/upstream.js";
+import { attemptClocks, type ClockFacts } from "./attempt-clocks.js";
+import { Attempt, type AttemptObserver, type AttemptResult } from "./attempt.js";
+import { Plan, type PlanOutput } from "./plan.js";
+import { targetRequest } from "./target-request.js";
+
+export interface FallbackDeps {
+  readonly config: ResolvedConfig;
+  readonly client: UpstreamClient;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+/** One request, understood and resolved. */
+export interface RunFacts {
+  readonly requestId: string;
+  readonly route: Route;
+  readonly protocol: GateProtocol;
+  readonly request: GatewayRequest;
+  readonly body: RequestBody;
+  readonly resolution: Resolution;
+  readonly streaming: boolean;
+  /** False: relayed ungated although it streams. */
+  readonly gated: boolean;
+  /** The upstream answer is read to its end even when the client leaves. */
+  readonly detached: boolean;
+  readonly answersToolResult: boolean;
+  readonly clocks: ClockFacts;
+  readonly startedAt: number;
+  readonly recorder: Recorder;
+}
+
+interface Rejected {
+  readonly failure: Failure;
+  readonly headers: ResponseHeaders | undefined;
+  readonly clientCredential: boolean;
+}
+
+export class FallbackRun {
+  readonly #deps: FallbackDeps;
+  readonly #facts: RunFacts;
+  readonly #plan: Plan;
+  readonly #trail: TrailEntry[] = [];
+  readonly #rejected: Rejected[] = [];
+  readonly #onAbort = (): void => this.#abort();
+  #attempt: Attempt | undefined;
+  #wake: (() => void) | undefined;
+  #released: ReleasedEvent | undefined;
+  #over = false;
+
+  constructor(deps: FallbackDeps, facts: RunFacts) {
+    this.#deps = deps;
+    this.#facts = facts;
+    const { total } = facts.clocks;
+    const targets = facts.resolution.targets.map(({ target }) => target);
+    this.#plan = new Plan(targets, total === undefined ? Infinity : total.at, deps.random);
+  }
+
+  async *events(): AsyncGenerator<GatewayEvent, void, undefined> {
+    const { signal } = this.#facts.request;
+    signal.addEventListener("abort", this.#onAbort);
+    let committed = false;
+    try {
+      let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now() });
+      while (true) {
+        if (signal.aborted) return this.#recordAbort("waiting");
+        if (step.type === "give-up") {
+          yield this.#giveUp(step.failure, step.rejection);
+          return;
+        }
+        if (step.type === "wait") {
+          await this.#wait(step.until);
+          if (!signal.aborted) step = this.#plan.step({ type: "waited", now: this.#now() });
+          continue;
+        }
+        const routed = this.#facts.resolution.targets[step.target] as RoutedTarget;
+        const number = this.#trail.length + 1;
+        yield { type: "attempt-start", attempt: number, target: routed.id };
+        const { result, clientCredential } = await this.#try(routed, number, step);
+        if (result.type === "released") {
+          committed = true;
+          yield this.#release(routed, number, result);
+          return;
+        }
+        if (signal.aborted) continue;
+        yield this.#reject(routed, number, result, clientCredential);
+        step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now() });
+      }
+    } finally {
+      // A consumer that stops iterating has left, too.
+      if (!committed) this.#abort();
+      if (!committed || this.#over) signal.removeEventListener("abort", this.#onAbort);
+    }
+  }
+
+  #now(): number {
+    return this.#deps.clock.now();
+  }
+
+  async #try(
+    routed: RoutedTarget,
+    number: number,
+    step: PlanOutput & { type: "attempt" },
+  ): Promise<{ result: AttemptResult; clientCredential: boolean }> {
+    const facts = this.#facts;
+    const deps = this.#deps;
+    facts.recorder.record({ type: "attempt-start", ...recorded(routed, number), retry: step.retry });
+    const startedAt = this.#now();
+    const request = await targetRequest({ ...facts, config: deps.config }, routed);
+    const rejected = (failure: Failure): { result: AttemptResult; clientCredential: boolean } => ({
+      result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt },
+      clientCredential: false,
+    });
+    if (facts.request.signal.aborted) return rejected(clientAbort());
+    if (isFailure(request)) return rejected(request);
+    const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks);
+    const rules = gateRules(facts.protocol, deps.config.gate, {
+      ttftTimeoutMs: clocks.ttftTimeoutMs,
+      anotherTarget: step.anotherTarget,
+      answersToolResult: facts.answersToolResult,
+      requireTerminal: routed.target.provider.requireTerminal,
+    });
+    const { attempt, result } = Attempt.run(
+      {
+        request: request.upstream,
+        protocol: facts.protocol,
+        rules: facts.gated ? rules : undefined,
+        clocks,
+        maxHeldBytes: deps.config.gate.maxHeldBytes,
+        onMidStreamFailure: deps.config.onMidStreamFailure ?? facts.protocol.onMidStreamFailure,
+        detached: facts.detached,
+      },
+      deps.client,
+      deps.clock,
+      this.#observe(routed, number),
+    );
+    this.#attempt = attempt;
+    return { result: await result, clientCredential: request.clientCredential };
+  }
+
+  #observe(routed: RoutedTarget, number: number): AttemptObserver {
+    const { recorder } = this.#facts;
+    const attempt = recorded(routed, number);
+    let failed: Failure | undefined;
+    return {
+      onOverflow: (limit, heldBytes) => recorder.record({ type: "gate-overflow", ...attempt, limit, heldBytes }),
+      onStreamFail: (failure, durationMs, bytes) => {
+        failed = failure;
+        recorder.record({ type: "stream-fail", ...attempt, failure, durationMs, bytes });
+      },
+      onStreamEnd: ({ complete, failure, durationMs, bytes }) => {
+        if (failed === undefined && failure === undefined) recorder.record({ type: "stream-end", ...attempt, complete, durationMs, bytes });
+        this.#endStream(failed, failure);
+      },
+    };
+  }
+
+  #release(routed: RoutedTarget, number: number, result: AttemptResult & { type: "released" }): ReleasedEvent {
+    const facts = this.#facts;
+    this.#trail.push({ target: routed.id, status: result.status, code: undefined, durationMs: result.ttftMs });
+    const { status, ttftMs, holdMs, heldBytes, reason } = result;
+    facts.recorder.record({ type: "release", ...recorded(routed, number), status, ttftMs, holdMs, heldBytes, reason });
+    const judged = reason === "output" || reason === "outcome" || reason === "empty";
+    const jsonBody = result.jsonBody && (facts.gated || !facts.streaming);
+    const own = this.#ownHeaders(holdMs, ttftMs);
+    const headers = releasedHeaders(result.headers, facts.protocol, { jsonBody, judged, encoded: !facts.gated }, own);
+    const { writeStallTimeoutMs } = routed.target.timeouts;
+    this.#released = { type: "released", status, headers, body: result.body, writeStallTimeoutMs };
+    // The client may have left while the result was on its way.
+    if (facts.request.signal.aborted) result.body.cancel();
+    return this.#released;
+  }
+
+  #reject(
+    routed: RoutedTarget,
+    number: number,
+    { failure, headers, durationMs }: AttemptResult & { type: "rejected" },
+    clientCredential: boolean,
+  ): GatewayEvent {
+    this.#trail.push({ target: routed.id, status: failure.status, code: failure.code, durationMs });
+    this.#rejected.push({ failure, headers, clientCredential });
+    this.#facts.recorder.record({ type: "attempt-reject", ...recorded(routed, number), failure, durationMs });
+    return { type: "attempt-reject", attempt: number, target: routed.id, failure, durationMs };
+  }
+
+  #giveUp(failure: Failure, rejection: number): FailedEvent {
+    const facts = this.#facts;
+    this.#over = true;
+    const { headers, clientCredential } = this.#rejected[rejection] as Rejected;
+    const upstreamMs = this.#trail[this.#trail.length - 1]?.durationMs ?? 0;
+    const told = maskFailure(failure, clientCredential);
+    this.#end("failure", told.status, failure);
+    return failedEvent(facts.protocol, told, headers, this.#ownHeaders(0, upstreamMs), facts.requestId);
+  }
+
+  #ownHeaders(holdMs: number, upstreamMs: number): AnswerHeaders {
+    const { headerPrefix: prefix, exposeRouting: expose } = this.#deps.config;
+    return routingHeaders({ prefix, expose, requestId: this.#facts.requestId, trail: this.#trail, holdMs, upstreamMs });
+  }
+
+  /** After release: the stream ended, broke, or the client left. */
+  #endStream(failed: Failure | undefined, left: Failure | undefined): void {
+    this.#over = true;
+    this.#facts.request.signal.removeEventListener("abort", this.#onAbort);
+    if (left !== undefined) return this.#recordAbort("streaming", left);
+    this.#end(failed === undefined ? "success" : "failure", this.#released?.status ?? 200, failed);
+  }
+
+  #recordAbort(phase: "waiting" | "streaming", failure: Failure = clientAbort()): void {
+    this.#over = true;
+    this.#facts.recorder.record({ type: "client-abort", phase, failure });
+    this.#end("client-abort", phase === "streaming" ? (this.#released?.status ?? 200) : failure.status, failure);
+  }
+
+  #end(outcome: "success" | "failure" | "client-abort", status: number, failure: Failure | undefined): void {
+    const last = this.#trail[this.#trail.length - 1];
+    const durationMs = this.#now() - this.#facts.startedAt;
+    this.#facts.recorder.record({
+      type: "request-end",
+      status,
+      outcome,
+      failure,
+      attempts: this.#trail.length,
+      target: last?.target,
+      durationMs,
+    });
+  }
+
+  /** The client left. */
+  #abort(): void {
+    this.#wake?.();
+    if (this.#released !== undefined) return this.#released.body.cancel();
+    this.#attempt?.abort(clientAbort());
+  }
+
+  async #wait(until: number): Promise<void> {
+    const { clock } = this.#deps;
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(until, resolve);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#wake = undefined;
+  }
+}
+
+function recorded(routed: RoutedTarget, attempt: number): { attempt: number; target: string; provider: string; model: string } {
+  return { attempt, target: routed.id, provider: routed.target.provider.name, model: routed.model };
+}

@@ -1,0 +1,97 @@
+/** The request as one target gets it. */
+
+import type { ResolvedConfig } from "../config/resolved.js";
+import type { Failure } from "../errors.js";
+import type { GatewayRequest } from "../request.js";
+import { badRequest } from "../request-failures.js";
+import type { RequestBody } from "../routing/request-body.js";
+import { encodeBody } from "../routing/request-body.js";
+import type { RoutedTarget } from "../routing/resolve.js";
+import { queryOf, type Route } from "../routing/routes.js";
+import { upstreamPath } from "../upstream/path.js";
+import { requestHeaders, withSignedHeaders } from "../upstream/request-headers.js";
+import type { UpstreamRequest } from "../upstream/upstream.js";
+
+export interface TargetRequestFacts {
+  readonly requestId: string;
+  readonly route: Route;
+  readonly request: GatewayRequest;
+  readonly body: RequestBody;
+  readonly config: ResolvedConfig;
+}
+
+export interface TargetRequest {
+  readonly upstream: UpstreamRequest;
+  /** The request carries the client's own credential: its refusal is the client's to see. */
+  readonly clientCredential: boolean;
+}
+
+/** Asks for the key (and the signature) every time: both may be short-lived. Never throws. */
+export async function targetRequest(facts: TargetRequestFacts, { target, model }: RoutedTarget): Promise<TargetRequest | Failure> {
+  const { provider } = target;
+  const path = upstreamPath(provider, { route: facts.route.path, model, query: queryOf(facts.request.url) });
+  if (typeof path !== "string") return badRequest(path.invalidPath, "model");
+  const body = encodeBody(facts.body, bodyEdits(target, model));
+  let apiKey: string | undefined;
+  try {
+    const context = { requestId: facts.requestId, provider: provider.name, model, identity: facts.request.identity, signal: facts.request.signal };
+    apiKey = typeof provider.apiKey === "function" ? await provider.apiKey(context) : provider.apiKey;
+  } catch (cause) {
+    return noCredential(cause);
+  }
+  if (provider.apiKey !== undefined && (typeof apiKey !== "string" || apiKey === "")) return noCredential(undefined);
+  let headers = requestHeaders({
+    client: facts.request.headers,
+    provider,
+    protocol: facts.route.protocol,
+    hasBody: true,
+    apiKey,
+    headersOverride: target.headersOverride,
+  });
+  if (!("invalidHeader" in headers) && provider.sign !== undefined) {
+    try {
+      const signed = await provider.sign({ method: "POST", url: provider.origin + path, headers: toRecord(headers.headers), body, region: provider.region });
+      headers = withSignedHeaders(headers, signed);
+    } catch (cause) {
+      return noCredential(cause);
+    }
+  }
+  if ("invalidHeader" in headers) return headers.source === "client" ? badRequest(headers.message, headers.invalidHeader) : noCredential(undefined);
+  return {
+    upstream: {
+      method: "POST",
+      origin: provider.origin,
+      path,
+      headers: headers.headers,
+      body,
+      connectTimeoutMs: target.timeouts.connectTimeoutMs,
+    },
+    clientCredential: headers.credential === "client",
+  };
+}
+
+/** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */
+function bodyEdits(target: RoutedTarget["target"], model: string): Map<string, unknown> {
+  const edits = new Map<string, unknown>([["model", model]]);
+  for (const key of target.dropParams) edits.set(key, undefined);
+  for (const [key, value] of Object.entries(target.overrideParams ?? {})) edits.set(key, value);
+  return edits;
+}
+
+/** As if the provider had refused it: the next target is tried, the client learns nothing of it. */
+function noCredential(cause: unknown): Failure {
+  return {
+    kind: "http",
+    status: 401,
+    code: "upstream_auth_error",
+    message: "The credential for the model provider is not available.",
+    retryable: false,
+    cause,
+  };
+}
+
+function toRecord(flat: readonly string[]): Record<string, string> {
+  const record: Record<string, string> = Object.create(null);
+  for (let index = 0; index + 1 < flat.length; index += 2) record[flat[index] as string] = flat[index + 1] as string;
+  return record;
+}

@@ -1,0 +1,64 @@
+/** One frame → the machine's input: parses the data and asks the protocol. */
+
+import type { Frame } from "./frame.js";
+import type { GateInput } from "./gate.js";
+import type { GateProtocol, ParsedFrame } from "./protocols/protocol.js";
+import { malformed, neutral, type Verdict } from "./verdict.js";
+
+export class Judge {
+  readonly #protocol: GateProtocol;
+  /** The lines of the event under way were judged one by one. */
+  #byLine = false;
+  /** The highest `sequence_number` and the response id, for an error event after release. */
+  sequenceNumber: number | undefined;
+  responseId: string | undefined;
+
+  constructor(protocol: GateProtocol) {
+    this.#protocol = protocol;
+  }
+
+  /** Undefined: the frame says nothing (a comment, or an event whose lines were judged already). */
+  judge(frame: Frame, trailing: boolean): GateInput | undefined {
+    switch (frame.kind) {
+      case "comment":
+        return undefined;
+      case "foreign":
+        return { type: "foreign" };
+      case "event":
+        if (frame.line === true) {
+          this.#byLine = true;
+        } else if (this.#byLine) {
+          this.#byLine = false;
+          return undefined;
+        }
+        return { type: "frame", verdict: this.#classify(frame.event, frame.data, "event"), trailing };
+      case "json":
+      case "stray":
+        return { type: "frame", verdict: this.#classify("", frame.data, frame.kind), trailing };
+    }
+  }
+
+  #classify(event: string, data: string, source: ParsedFrame["source"]): Verdict {
+    const value = parse(data);
+    this.#note(value);
+    const verdict = this.#protocol.classify({ event, data, value, source });
+    if (verdict.kind === "neutral" && value === undefined) return malformed;
+    if (source === "stray" && verdict.kind !== "failure") return neutral;
+    return verdict;
+  }
+
+  #note(value: unknown): void {
+    if (typeof value !== "object" || value === null) return;
+    const { sequence_number: sequence, response } = value as { sequence_number?: unknown; response?: { id?: unknown } | null };
+    if (typeof sequence === "number" && sequence > (this.sequenceNumber ?? -1)) this.sequenceNumber = sequence;
+    if (typeof response === "object" && response !== null && typeof response.id === "string") this.responseId = response.id;
+  }
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}

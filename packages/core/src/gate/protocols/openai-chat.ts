@@ -1,0 +1,86 @@
+/**
+ * OpenAI Chat Completions, as served by OpenAI, Azure and everything compatible.
+ * https://platform.openai.com/docs/api-reference/chat-streaming
+ */
+
+import { createStreamDecoder } from "../frames.js";
+import { finishReasonFailure } from "../failures.js";
+import { findInBandError } from "../in-band-error.js";
+import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt } from "../json-value.js";
+import { completeOutput, neutral, output, type Verdict } from "../verdict.js";
+import { openaiErrorBody } from "./openai-error.js";
+import { encodeSse, type GateProtocol, type ParsedFrame } from "./protocol.js";
+
+const traits = { flatErrors: true };
+
+/** Fields of a delta in which servers send what the model generated. */
+const outputFields = [
+  "content",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_text",
+  "reasoning_details",
+  "refusal",
+  "audio",
+  "images",
+  "thinking",
+];
+
+/** Finish reasons by which a server says that it failed: OpenRouter, DeepSeek. */
+const failedReasons = new Set(["error", "insufficient_system_resource"]);
+/** The same where only the field with the upstream's own reason tells. */
+const failedNativeReasons = new Set(["error", "network_error"]);
+
+function isOutput(choice: unknown): boolean {
+  // A `message` stands only in an answer that is not streamed.
+  if (isObject(choice) && isObject(choice["message"])) return true;
+  const delta = objectAt(choice, "delta");
+  if (arrayAt(delta, "tool_calls").length > 0 || isObject(delta["function_call"])) return true;
+  return outputFields.some((field) => hasContent(delta[field]));
+}
+
+/** The reason that says most: an outcome before a plain stop. Older Ollama sends an empty string on every chunk. */
+function finishReason(choices: readonly unknown[]): string | undefined {
+  const reasons = choices.map((choice) => stringAt(choice, "finish_reason")).filter((reason) => reason !== undefined);
+  return reasons.find((reason) => reason !== "stop") ?? reasons[0];
+}
+
+function failedReason(choices: readonly unknown[]): string | undefined {
+  for (const choice of choices) {
+    const native = stringAt(choice, "native_finish_reason");
+    const reason = stringAt(choice, "finish_reason");
+    if (native !== undefined && native !== "error" && failedNativeReasons.has(native)) return native;
+    if (reason !== undefined && failedReasons.has(reason)) return reason;
+    if (native === "error") return native;
+  }
+  return undefined;
+}
+
+export function classifyChat(frame: ParsedFrame): Verdict {
+  const failure = findInBandError(frame, traits);
+  if (failure !== undefined) return failure;
+  if (frame.data.trim() === "[DONE]") return { kind: "terminal", final: true, complete: true };
+  const { value } = frame;
+  if (!isObject(value)) return neutral;
+  const choices = arrayAt(value, "choices");
+  const failed = failedReason(choices);
+  if (failed !== undefined) return { kind: "failure", failure: finishReasonFailure(failed) };
+  const reason = finishReason(choices);
+  if (choices.some(isOutput)) return reason === undefined ? output : completeOutput;
+  const outputTokens = numberAt(objectAt(value, "usage"), "completion_tokens");
+  if (reason === undefined && outputTokens === undefined) return neutral;
+  return { kind: "terminal", reason, outputTokens, final: false, complete: reason !== undefined };
+}
+
+export const openaiChat: GateProtocol = {
+  name: "openai-chat",
+  createDecoder: createStreamDecoder,
+  framing: "blank-line",
+  classify: classifyChat,
+  alwaysReportsUsage: false,
+  watchMarkers: ["[DONE]", 'finish_reason":"', 'finish_reason": "', "error"],
+  contentType: "text/event-stream; charset=utf-8",
+  onMidStreamFailure: "event",
+  errorBody: openaiErrorBody,
+  errorEvent: ({ failure }) => encodeSse(undefined, JSON.parse(openaiErrorBody(failure)) as unknown),
+};

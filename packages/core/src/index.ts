@@ -1,0 +1,58 @@
+// For users: a gateway and its configuration.
+export { createGateway, isGateway, type Gateway, type GatewayDeps } from "./gateway.js";
+export type {
+  CooldownConfig,
+  Dispatcher,
+  GateOptions,
+  GatewayConfig,
+  HealthStore,
+  LimitsConfig,
+  Logger,
+  ProviderConfig,
+  ProviderType,
+  RequestContext,
+  RetryConfig,
+  RoutingRule,
+  SignableRequest,
+  SignRequest,
+  StatusCode,
+  TargetConfig,
+  Timeouts,
+  VirtualModelConfig,
+} from "./config.js";
+export type { Identity } from "./request.js";
+export type { ProtocolName as Protocol } from "./gate/protocols/protocol.js";
+export { ConfigError, GatewayError, isConfigError, isGatewayError, type Failure, type FailureKind } from "./errors.js";
+export type {
+  ClientAbortEvent,
+  GateOverflowEvent,
+  ObservedAttemptRejectEvent,
+  ObservedAttemptStartEvent,
+  Observer,
+  ObserverEvent,
+  ReleaseEvent,
+  RequestEndEvent,
+  RequestStartEvent,
+  StreamEndEvent,
+  StreamFailEvent,
+  TokenUsage,
+} from "./observability/observer.js";
+
+// For users of plain node:http, and for authors of adapters.
+export { createNodeHandler, type NodeHandler, type NodeHandlerOptions } from "./http/node-handler.js";
+export type { GatewayRequest } from "./request.js";
+export type {
+  AttemptRejectEvent,
+  AttemptStartEvent,
+  BodyEnd,
+  BodySink,
+  CancelReason,
+  FailedEvent,
+  GatewayEvent,
+  ReleasedBody,
+  ReleasedEvent,
+} from "./events.js";
+
+// For users of the gate alone.
+export { gateStream, type GateStreamOptions, type GateStreamResult } from "./gate/gate-stream.js";
+export { systemClock, type Clock, type Timer } from "./clock.js";

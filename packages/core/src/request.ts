@@ -1,0 +1,23 @@
+/** The request as an adapter hands it over. */
+
+/** What the host's own auth says of the caller. */
+export interface Identity {
+  readonly subject?: string;
+  /** String values up to 128 characters. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface GatewayRequest {
+  readonly method: string;
+  /** Path and query below the mount point, as it came. */
+  readonly url: string;
+  /** Mounted below a path: the routes without `/v1` match too. */
+  readonly mounted?: boolean;
+  /** Lower-case names, as `node:http` gives them. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Raw bytes, or the value that a body parser made of them. `undefined`: no body. */
+  readonly body: Uint8Array | { readonly parsed: unknown } | undefined;
+  readonly identity?: Identity | undefined;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+}

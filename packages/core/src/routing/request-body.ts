@@ -1,0 +1,59 @@
+/** What the gateway reads of a request body, and the body as a target gets it. */
+
+import { badRequest } from "../request-failures.js";
+import type { Failure } from "../errors.js";
+import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../gate/json-value.js";
+import type { ProtocolName } from "../gate/protocols/protocol.js";
+import type { GatewayRequest } from "../request.js";
+import { editJsonObject, type JsonEdits } from "./json-edit.js";
+
+export interface RequestBody {
+  readonly value: JsonObject;
+  /** The bytes as they came; undefined where a parser left only the value. */
+  readonly bytes: Uint8Array | undefined;
+}
+
+export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Failure {
+  if (body === undefined) return badRequest("The request has no body. Send a JSON object.");
+  if (!(body instanceof Uint8Array)) {
+    return isObject(body.parsed) ? { value: body.parsed, bytes: undefined } : badRequest("The request body must be a JSON object.");
+  }
+  if (body.length === 0) return badRequest("The request body is empty. Send a JSON object.");
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch {
+    return badRequest("The request body is not valid JSON.");
+  }
+  return isObject(value) ? { value, bytes: body } : badRequest("The request body must be a JSON object.");
+}
+
+/** The body with members replaced, added (value) or removed (`undefined`); the bytes as they came where nothing changes. */
+export function encodeBody(body: RequestBody, edits: JsonEdits): Uint8Array {
+  const changes = new Map([...edits].filter(([key, value]) => (value === undefined ? Object.hasOwn(body.value, key) : body.value[key] !== value)));
+  if (body.bytes === undefined) {
+    // Spread copies own keys only; a `__proto__` member of the client's JSON stays data.
+    const changed = Object.fromEntries([...Object.entries(body.value), ...changes].filter(([, value]) => value !== undefined));
+    return Buffer.from(JSON.stringify(changed));
+  }
+  if (changes.size === 0) return body.bytes;
+  return Buffer.from(editJsonObject(new TextDecoder().decode(body.bytes), changes));
+}
+
+/** Whether the client asked for a stream. */
+export function isStreaming(protocol: ProtocolName, value: JsonObject): boolean {
+  return protocol === "ollama" ? value["stream"] !== false : value["stream"] === true;
+}
+
+/** Whether the last message of the request is a tool result: a model may well answer it with nothing. */
+export function answersToolResult(protocol: ProtocolName, value: JsonObject): boolean {
+  const messages = arrayAt(value, protocol === "openai-responses" ? "input" : "messages");
+  const last = messages[messages.length - 1];
+  if (!isObject(last)) return false;
+  if (protocol === "openai-responses") return (stringAt(last, "type") ?? "").endsWith("_output");
+  if (last["role"] === "tool" || last["role"] === "function") return true;
+  return arrayAt(last, "content").some((part) => {
+    const type = stringAt(part, "type") ?? "";
+    return type.endsWith("tool_result") || Object.keys(objectAt(part, "toolResult")).length > 0;
+  });
+}
