@@ -40,6 +40,16 @@ export type {
 
 // For users of plain node:http, and for authors of adapters.
 export { createNodeHandler, type NodeHandler, type NodeHandlerOptions } from "./http/node-handler.js";
+export { checkAdapterOptions, locate, type AdapterOptions, type Place } from "./http/adapter-options.js";
+export { answerWith } from "./http/answer.js";
+export { BodyPump, type BodyPumpOptions, type Outlet } from "./http/body-pump.js";
+export { breakConnection } from "./http/break-connection.js";
+export { ClientConnection } from "./http/client-connection.js";
+export type { Identify, IdentifyResult } from "./http/identify.js";
+export { prepareRequest, type Incoming, type PreparedRequest } from "./http/prepare-request.js";
+export type { ParsedSource } from "./http/read-body.js";
+export type { ServedGateway } from "./http/served-gateway.js";
+export { drainUnreadBody, hasUnreadBody } from "./http/unread-body.js";
 export type { GatewayRequest } from "./request.js";
 export type {
   AttemptRejectEvent,

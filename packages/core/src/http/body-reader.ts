@@ -1,0 +1,96 @@
+/** Reads the bytes of a request that nobody has read yet. */
+
+import type { IncomingMessage } from "node:http";
+import type { Clock, Timer } from "../clock.js";
+import type { Failure } from "../errors.js";
+import { bodyTooLarge } from "./content-encoding.js";
+import { clientLeft, refusal } from "./refusal.js";
+
+/**
+ * In each span of this length a body that is not complete must bring at least `minBytesPerSpan` bytes. A limit on idle
+ * time alone would let a client that drips one byte a second hold a request for days.
+ */
+const spanMs = 30_000;
+const minBytesPerSpan = 16_384;
+
+export type RawBody = { readonly body: Uint8Array | undefined } | { readonly failure: Failure };
+
+export class BodyReader {
+  readonly #req: IncomingMessage;
+  readonly #limit: number;
+  readonly #clock: Clock;
+  readonly #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #bytesBeforeSpan = 0;
+  #timer: Timer | undefined;
+  #settle: (outcome: RawBody) => void = () => undefined;
+
+  /** @param limit in bytes, as they are sent */
+  constructor(req: IncomingMessage, limit: number, clock: Clock) {
+    this.#req = req;
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  /** Never rejects. After a failure nothing more is read. */
+  read(): Promise<RawBody> {
+    if (Number(this.#req.headers["content-length"]) > this.#limit) {
+      return Promise.resolve({ failure: bodyTooLarge(this.#limit) });
+    }
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      this.#req.on("data", this.#onData);
+      this.#req.on("end", this.#onEnd);
+      this.#req.on("error", this.#onLeft);
+      // "close" comes after "end", and alone where the client left.
+      this.#req.on("close", this.#onLeft);
+      this.#startSpan();
+    });
+  }
+
+  readonly #onData = (data: Uint8Array | string): void => {
+    const chunk = typeof data === "string" ? Buffer.from(data, this.#req.readableEncoding ?? "utf8") : data;
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes > this.#limit) this.#finish({ failure: bodyTooLarge(this.#limit) });
+    else this.#chunks.push(chunk);
+  };
+
+  readonly #onEnd = (): void => {
+    const [first] = this.#chunks;
+    if (this.#bytes === 0 || first === undefined) this.#finish({ body: undefined });
+    else this.#finish({ body: this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#bytes) });
+  };
+
+  readonly #onLeft = (error?: unknown): void => {
+    this.#finish({ failure: clientLeft(error) });
+  };
+
+  readonly #onSpanEnd = (): void => {
+    if (this.#bytes - this.#bytesBeforeSpan >= minBytesPerSpan) this.#startSpan();
+    else this.#finish({ failure: bodyTimeout() });
+  };
+
+  #startSpan(): void {
+    this.#bytesBeforeSpan = this.#bytes;
+    this.#timer = this.#clock.setTimer(this.#clock.now() + spanMs, this.#onSpanEnd);
+  }
+
+  #finish(outcome: RawBody): void {
+    this.#timer?.cancel();
+    this.#req.off("data", this.#onData);
+    this.#req.off("end", this.#onEnd);
+    this.#req.off("error", this.#onLeft);
+    this.#req.off("close", this.#onLeft);
+    if ("failure" in outcome) this.#req.pause();
+    this.#chunks.length = 0;
+    this.#settle(outcome);
+  }
+}
+
+function bodyTimeout(): Failure {
+  return refusal({
+    status: 408,
+    code: "request_body_timeout",
+    message: `The request body came too slowly (less than ${minBytesPerSpan} bytes in ${spanMs} ms).`,
+  });
+}

@@ -1,0 +1,44 @@
+/** Ends a response that must not look complete. */
+
+import type { ServerResponse } from "node:http";
+import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
+import { constants } from "node:http2";
+
+/**
+ * What was written is flushed, then the connection is destroyed: no last chunk, no end of the stream. Whoever calls this
+ * also watches for a client that takes nothing (`WriteStallWatch`), since the flush waits for it.
+ */
+export function breakConnection(res: ServerResponse): void {
+  const stream = http2StreamOf(res);
+  if (stream !== undefined) {
+    afterWrites(stream, () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+    return;
+  }
+  const { socket } = res;
+  if (socket === null || socket.destroyed || typeof socket.destroySoon !== "function") {
+    res.destroy();
+    return;
+  }
+  // HTTP/1.0 ends a body by closing, so an orderly close would say that it is whole. Only a reset does not.
+  if (!res.chunkedEncoding) {
+    afterWrites(socket, () => socket.resetAndDestroy());
+    return;
+  }
+  socket.destroySoon();
+}
+
+/** The response API over HTTP/2 has a stream, that of HTTP/1 has none. */
+export function http2StreamOf(res: ServerResponse | Http2ServerResponse): ServerHttp2Stream | undefined {
+  return "stream" in res ? res.stream : undefined;
+}
+
+interface Flushable {
+  readonly writableLength: number;
+  write(bytes: Uint8Array, callback: () => void): boolean;
+}
+
+/** Writes are done in order, so the callback of an empty one says that all before it are out. */
+function afterWrites(stream: Flushable, callback: () => void): void {
+  if (stream.writableLength === 0) callback();
+  else stream.write(new Uint8Array(0), callback);
+}

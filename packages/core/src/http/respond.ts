@@ -1,0 +1,105 @@
+/** Writes the gateway's answer to a `node:http` response (HTTP/1, or HTTP/2 through its compatibility API). */
+
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Clock } from "../clock.js";
+import type { FailedEvent, ReleasedEvent } from "../events.js";
+import { BodyPump } from "./body-pump.js";
+import type { Outlet } from "./body-pump.js";
+import { breakConnection } from "./break-connection.js";
+import type { ClientConnection } from "./client-connection.js";
+import { drainUnreadBody, hasUnreadBody } from "./unread-body.js";
+
+export interface RespondContext {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly client: ClientConnection;
+  readonly clock: Clock;
+  /** Of the gateway, in ms; used where the event names none. */
+  readonly writeStallTimeoutMs: number;
+}
+
+/**
+ * The one place where a response to a client is committed. The head goes out with the first bytes, in one packet.
+ * A response that is gone or that somebody else has begun is left alone, and the upstream is aborted.
+ */
+export function respondReleased(event: ReleasedEvent, context: RespondContext): void {
+  const { res, client, clock } = context;
+  if (client.gone || client.taken) return event.body.cancel();
+  const pump = new BodyPump({
+    body: event.body,
+    outlet: new ResponseOutlet(res),
+    res,
+    writeStallTimeoutMs: event.writeStallTimeoutMs ?? context.writeStallTimeoutMs,
+    clock,
+  });
+  try {
+    writeHead(event, context);
+  } catch (error) {
+    pump.close();
+    throw error;
+  }
+  client.answer();
+  client.onClose(() => pump.close());
+  // One listener for the life of the response: `compression` moves it to its own stream and cannot take it back.
+  res.on("drain", () => pump.drained());
+  pump.start();
+}
+
+/** Sends a failure as a whole. Nothing is sent to a client that is gone, or over a response that has begun. */
+export function respondFailed(event: FailedEvent, context: RespondContext): void {
+  const { req, res, client, clock } = context;
+  if (client.gone || client.taken) return;
+  const bytes = Buffer.from(event.body);
+  const length = { "content-length": String(bytes.byteLength) };
+  if (!hasUnreadBody(req)) {
+    writeHead({ ...event, headers: { ...event.headers, ...length } }, context);
+    client.answer();
+    res.end(bytes);
+    return;
+  }
+  writeHead({ ...event, headers: { ...event.headers, ...length, connection: "close" } }, context);
+  client.answer();
+  res.write(bytes);
+  flush(res);
+  void drainUnreadBody(req, clock).then(() => res.end());
+}
+
+/** Headers that the host set before are kept: `writeHead` replaces only those it names. */
+function writeHead({ status, headers }: Pick<ReleasedEvent, "status" | "headers">, { req, res }: RespondContext): void {
+  if (req.httpVersionMajor >= 2 && "connection" in headers) {
+    // HTTP/2 has no such header.
+    const { connection: _, ...rest } = headers;
+    res.writeHead(status, rest as OutgoingHttpHeaders);
+    return;
+  }
+  res.writeHead(status, headers as OutgoingHttpHeaders);
+}
+
+class ResponseOutlet implements Outlet {
+  readonly #res: ServerResponse;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    const more = this.#res.write(bytes);
+    flush(this.#res);
+    return more;
+  }
+
+  finish(last: Uint8Array | undefined): void {
+    // No callback: `compression` drops it.
+    if (last === undefined) this.#res.end();
+    else this.#res.end(last);
+  }
+
+  fail(): void {
+    breakConnection(this.#res);
+  }
+}
+
+/** `compression` adds `flush()`, and without it keeps an event until its buffer is full. */
+function flush(res: ServerResponse & { flush?: () => void }): void {
+  if (typeof res.flush === "function") res.flush();
+}

@@ -1,0 +1,101 @@
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import { BodyPump } from "../../src/http/body-pump.js";
+import { ManualClock } from "../../src/testing/manual-clock.js";
+import { ScriptedBody } from "./scripted-gateway.js";
+
+function pumping() {
+  const clock = new ManualClock();
+  const body = new ScriptedBody();
+  const log: string[] = [];
+  const outlet = {
+    takes: true,
+    write(bytes: Uint8Array): boolean {
+      log.push(`write ${bytes.byteLength}`);
+      return outlet.takes;
+    },
+    finish: (last: Uint8Array | undefined) => void log.push(`finish ${last?.byteLength ?? 0}`),
+    fail: () => void log.push("fail"),
+  };
+  const res = { writableLength: 1, socket: {}, destroy: () => log.push("destroy") } as unknown as ServerResponse;
+  const pump = new BodyPump({ body, outlet, res, writeStallTimeoutMs: 1000, clock });
+  pump.start();
+  return { clock, body, log, outlet, pump };
+}
+const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
+describe("the pump", () => {
+  it("hands the last bytes over with the end", () => {
+    const { body, log } = pumping();
+    body.push("abc").finish();
+    expect(log).toEqual(["finish 3"]);
+  });
+
+  it("writes the last bytes before it fails", () => {
+    const { body, log } = pumping();
+    body.push("abc").fail();
+    expect(log).toEqual(["write 3", "fail"]);
+  });
+
+  it("stops the body when the outlet is full, and resumes it when it drains", async () => {
+    const { body, log, outlet, pump } = pumping();
+    outlet.takes = false;
+    body.push("a");
+    await tick();
+    body.push("b");
+    expect(body.full).toBe(true);
+    await tick();
+    body.push("c");
+    outlet.takes = true;
+    pump.drained();
+    await tick();
+    expect(log).toEqual(["write 1", "write 1", "write 1"]);
+    expect(body.resumes).toBe(1);
+  });
+
+  it("writes a large hold in parts", async () => {
+    const { body, log } = pumping();
+    for (let part = 0; part < 4; part += 1) body.push(Buffer.alloc(40_000));
+    await tick();
+    await tick();
+    expect(log).toEqual(["write 80000", "write 80000"]);
+  });
+
+  it("cancels and destroys when the client takes nothing", async () => {
+    const { body, clock, log, outlet } = pumping();
+    outlet.takes = false;
+    body.push("a");
+    await tick();
+    clock.advanceSync(1000);
+    expect(body.cancelled).toBe("write-stall");
+    expect(log).toEqual(["write 1", "destroy"]);
+  });
+
+  it("destroys when the client does not take what was written before the end", () => {
+    const { body, clock, log } = pumping();
+    body.push("a").fail();
+    clock.advanceSync(1000);
+    expect(log).toEqual(["write 1", "fail", "destroy"]);
+    expect(body.cancelled).toBeUndefined();
+  });
+
+  it("cancels the body once the connection is gone, and writes nothing more", async () => {
+    const { body, clock, log, pump } = pumping();
+    body.push("a");
+    pump.close();
+    body.push("b").finish();
+    await tick();
+    expect(body.cancelled).toBe("client-abort");
+    expect(log).toEqual([]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("does not cancel a body that has ended, and leaves no timer", () => {
+    const { body, clock, pump } = pumping();
+    body.finish();
+    expect(clock.pending).toBe(1);
+    pump.close();
+    expect(body.cancelled).toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+});

@@ -1,0 +1,3 @@
+export { gatewayMiddleware } from "./middleware.js";
+export type { GatewayMiddleware, GatewayMiddlewareOptions } from "./middleware.js";
+export type { GatewayContext } from "./context.js";

@@ -1,0 +1,71 @@
+/** The gateway as Koa middleware, for Koa 2 and 3. */
+
+import {
+  answerWith,
+  checkAdapterOptions,
+  ClientConnection,
+  createGateway,
+  isGateway,
+  locate,
+  prepareRequest,
+  systemClock,
+} from "@first-chunk/core";
+import type { AdapterOptions, Gateway, GatewayConfig, Incoming } from "@first-chunk/core";
+import type { GatewayContext } from "./context.js";
+import { isMounted } from "./context.js";
+import { canAnswer, respondFailed, respondReleased } from "./respond.js";
+import type { RespondContext } from "./respond.js";
+
+/** `identify(ctx)` says who calls: `{ subject?, metadata? }`, `{ reject: 401 | 403 }`, or undefined. May be async. */
+export type GatewayMiddlewareOptions<Context extends GatewayContext = GatewayContext> = AdapterOptions<Context>;
+
+/** A Koa `Middleware`. Answers nothing but the gateway's own APIs; everything else is `next()`. */
+export interface GatewayMiddleware<Context extends GatewayContext = GatewayContext> {
+  (ctx: Context, next: () => Promise<unknown>): Promise<unknown>;
+  /** The gateway behind it, to share it with another app or to close it. */
+  readonly gateway: Gateway;
+}
+
+/**
+ * Sets `ctx.status`, headers and `ctx.body`, and returns at release: what earlier middleware does after `await next()`
+ * still reaches the response. Errors of the gateway are answered in the client's own protocol; only what `identify`
+ * throws and a bug of the gateway is thrown.
+ *
+ * @param configOrGateway a config, or a gateway from `createGateway` that several apps may share
+ * @throws ConfigError at once, with the path of what is wrong
+ */
+export function gatewayMiddleware<Context extends GatewayContext = GatewayContext>(
+  configOrGateway: GatewayConfig | Gateway,
+  options: GatewayMiddlewareOptions<Context> = {},
+): GatewayMiddleware<Context> {
+  const { identify, prefix } = checkAdapterOptions(options);
+  const gateway = isGateway(configOrGateway) ? configOrGateway : createGateway(configOrGateway);
+  const middleware = async (ctx: Context, next: () => Promise<unknown>): Promise<unknown> => {
+    const place = locate(ctx.url, prefix, isMounted(ctx));
+    const route = place && gateway.match(ctx.method, place.url, place.mounted);
+    if (place === undefined || route === undefined) return next();
+    const client = new ClientConnection(ctx.res);
+    const { writeStallTimeoutMs } = gateway.timeouts;
+    const { req, request: source } = ctx;
+    await serve(
+      gateway,
+      { req, route, ...place, signal: client.signal, source, identify: () => identify?.(ctx), clock: systemClock },
+      { ctx, client, clock: systemClock, writeStallTimeoutMs },
+    );
+    return undefined;
+  };
+  return Object.assign(middleware, { gateway });
+}
+
+async function serve(gateway: Gateway, incoming: Incoming, context: RespondContext): Promise<void> {
+  // The client may have left, or been answered, while the host's middleware was at work.
+  if (!canAnswer(context)) return;
+  const prepared = await prepareRequest(gateway, incoming);
+  if ("refused" in prepared) return respondFailed(prepared.refused, context);
+  if (!canAnswer(context)) return;
+  const answered = await answerWith(gateway.handle(prepared.request), incoming.signal, (event) => {
+    if (event.type === "released") respondReleased(event, context);
+    else respondFailed(event, context);
+  });
+  if (!answered) canAnswer(context);
+}
