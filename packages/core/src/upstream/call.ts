@@ -1,0 +1,241 @@
+/**
+ * One request as undici sees it. The class is the handler itself and its own `AsyncResource`: one object per request,
+ * no closures, and the caller's `AsyncLocalStorage` in every handler call (undici would call in the context of whoever
+ * opened the socket).
+ */
+
+import { AsyncResource } from "node:async_hooks";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Dispatcher } from "undici";
+import type { Connection, ConnectionUser } from "./connections.js";
+import { abortedError, restoreCode } from "./connections.js";
+import type { ResponseHeaders, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
+
+/** Sends a call to undici: once, and once more when the socket had gone stale. */
+export interface CallSender {
+  /** Whether a call may be sent again over a connection of its own. */
+  readonly canResend: boolean;
+  resend(call: UndiciCall): void;
+}
+
+/** Codes of a connection that died under a request. */
+const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
+
+export class UndiciCall extends AsyncResource implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler {
+  readonly request: UpstreamRequest;
+  readonly #sender: CallSender;
+  /** Undefined once nothing more may be called. */
+  #handler: UpstreamHandler | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #connection: Connection | undefined;
+  #paused = false;
+  #dispatching = false;
+  #refused = false;
+  #toldConnected = false;
+  /** The present try runs on a socket that carried a request before. */
+  #reused = false;
+  /** A byte of a response was seen. */
+  #answered = false;
+
+  constructor(request: UpstreamRequest, handler: UpstreamHandler, sender: CallSender) {
+    super("FirstChunkUpstreamCall");
+    this.request = request;
+    this.#handler = handler;
+    this.#sender = sender;
+  }
+
+  get paused(): boolean {
+    return this.#paused && this.#controller !== undefined;
+  }
+
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  /** Hands the call to a dispatcher. What is thrown or reported before this returns arrives later, at `onError`. */
+  dispatchTo(dispatcher: Dispatcher): void {
+    const { origin, path, method, headers, body } = this.request;
+    this.#dispatching = true;
+    try {
+      const options = {
+        origin,
+        path,
+        method,
+        headers: headers as string[],
+        body: body ?? null,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        user: this,
+      };
+      dispatcher.dispatch(options, this);
+    } catch (error) {
+      this.failLater(asError(error));
+    } finally {
+      this.#dispatching = false;
+    }
+  }
+
+  /** Ends the call with an error after the present code has run. */
+  failLater(error: Error): void {
+    this.#refused = true;
+    queueMicrotask(() => this.#fail(error));
+  }
+
+  abort(): void {
+    if (this.#handler === undefined) return;
+    const controller = this.#controller;
+    const connecting = this.#connection?.connecting;
+    this.#finish();
+    if (controller !== undefined) controller.abort(abortedError);
+    // Before the request starts undici has nothing to abort with; `onRequestStart` refuses it should it come to that.
+    else connecting?.destroy(abortedError);
+  }
+
+  pause(): void {
+    if (this.#handler === undefined || this.#paused) return;
+    this.#paused = true;
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (this.#handler === undefined || !this.#paused) return;
+    this.#paused = false;
+    // Not at once: undici's parser must not be resumed from within a callback of any of its parsers.
+    if (this.#controller !== undefined) process.nextTick(resumeReading, this);
+  }
+
+  continueReading(): void {
+    if (!this.#paused) this.#controller?.resume();
+  }
+
+  // As the user of a connection
+
+  attach(connection: Connection): void {
+    this.#connection = connection;
+    connection.user = this;
+  }
+
+  flush(): void {
+    this.#controller?.resume();
+  }
+
+  // As undici's handler
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#handler === undefined) {
+      controller.abort(abortedError);
+      return;
+    }
+    this.#controller = controller;
+    if (this.#connection !== undefined) {
+      this.#reused = this.#connection.requests > 0;
+      this.#connection.requests += 1;
+    }
+    if (this.#paused) controller.pause();
+    if (this.#toldConnected) return;
+    this.#toldConnected = true;
+    this.runInAsyncScope(tellConnected, undefined, this.#handler);
+  }
+
+  /** The first byte of a response, where undici tells it; a broken head is an answer too. */
+  onResponseStarted(): void {
+    this.#answered = true;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    this.#answered = true;
+    if (status < 200 || this.#handler === undefined) return;
+    this.runInAsyncScope(tellHead, undefined, this.#handler, status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    // Resuming a parser can yield an empty chunk.
+    if (chunk.length === 0 || this.#handler === undefined) return;
+    this.runInAsyncScope(tellData, undefined, this.#handler, chunk);
+  }
+
+  onResponseEnd(): void {
+    const handler = this.#finish();
+    if (handler !== undefined) this.runInAsyncScope(tellEnd, undefined, handler);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#dispatching) this.failLater(asError(error));
+    else this.#fail(asError(error));
+  }
+
+  #fail(error: Error): void {
+    if (this.#handler === undefined) return;
+    restoreCode(error);
+    if (this.#isStale(error)) {
+      this.#release();
+      this.#sender.resend(this);
+      return;
+    }
+    const handler = this.#finish();
+    if (handler !== undefined) this.runInAsyncScope(tellError, undefined, handler, error);
+  }
+
+  /**
+   * The provider closed an idle connection while the request was on its way: nothing is wrong with the provider, and
+   * nothing of an answer was seen. On a fresh socket, such as that of the second try, the same error is the provider's
+   * failure.
+   */
+  #isStale(error: Error & { code?: string }): boolean {
+    if (this.#answered || !this.#sender.canResend) return false;
+    if (error.code === undefined || !deadConnection.has(error.code)) return false;
+    // An idle socket that is reset before the request started fails the request too.
+    const idle = this.#controller === undefined && (this.#connection?.requests ?? 0) > 0;
+    return this.#reused || idle;
+  }
+
+  #release(): void {
+    if (this.#connection?.user === this) this.#connection.user = undefined;
+    this.#connection = undefined;
+    this.#controller = undefined;
+  }
+
+  #finish(): UpstreamHandler | undefined {
+    const handler = this.#handler;
+    this.#handler = undefined;
+    this.#release();
+    return handler;
+  }
+}
+
+function tellConnected(handler: UpstreamHandler): void {
+  handler.onConnected();
+}
+
+function tellHead(handler: UpstreamHandler, status: number, headers: IncomingHttpHeaders): void {
+  handler.onHead(status, plainHeaders(headers));
+}
+
+function tellData(handler: UpstreamHandler, chunk: Uint8Array): void {
+  handler.onData(chunk);
+}
+
+function tellEnd(handler: UpstreamHandler): void {
+  handler.onEnd();
+}
+
+function tellError(handler: UpstreamHandler, error: Error): void {
+  handler.onError(error);
+}
+
+function resumeReading(call: UndiciCall): void {
+  call.continueReading();
+}
+
+/** A null prototype, so that a field named `constructor` or `__proto__` is nothing but a field. */
+function plainHeaders(headers: IncomingHttpHeaders): ResponseHeaders {
+  const plain: Record<string, string | readonly string[] | undefined> = Object.create(null);
+  for (const name of Object.keys(headers)) {
+    if (name !== "__proto__") plain[name] = headers[name];
+  }
+  return plain;
+}
+
+function asError(value: unknown): Error {
+  return value instanceof Error ? value : new Error("The HTTP client failed", { cause: value });
+}

@@ -1,0 +1,179 @@
+/** The headers of a request to a provider: an allow-list of the client's, then ours, then the owner's. */
+
+import type { ProviderType } from "../config/provider-config.js";
+import type { ProtocolName } from "../gate/protocols/protocol.js";
+import { apiKeyHeader, clientCredential, credentialHeaders } from "./credentials.js";
+import type { ClientHeaders } from "./header-value.js";
+import { connectionHeaders, connectionOptions, isHeaderValue } from "./header-value.js";
+
+/** What of a provider's configuration decides its headers. Names are lower case. */
+export interface HeaderProvider {
+  readonly type: ProviderType;
+  readonly forwardClientCredentials: boolean;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly forwardHeaders: ReadonlySet<string>;
+}
+
+export interface RequestHeaderFacts {
+  readonly client: ClientHeaders;
+  readonly provider: HeaderProvider;
+  readonly protocol: ProtocolName;
+  readonly hasBody: boolean;
+  /** The provider's key, already resolved. Undefined: none is configured. */
+  readonly apiKey?: string | undefined;
+  /** The client's query parameter `key`; used only with `forwardClientCredentials`. */
+  readonly clientQueryKey?: string | undefined;
+  /** Of the target. Lower-case names. */
+  readonly headersOverride?:
+    | {
+        readonly set: readonly (readonly [name: string, value: string])[];
+        readonly remove: ReadonlySet<string>;
+      }
+    | undefined;
+  /** Trace context of the gateway's own span, in place of the client's. */
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string | undefined } | undefined;
+}
+
+export interface RequestHeaders {
+  /** Name, value, name, value, … Lower-case names, each once. */
+  readonly headers: string[];
+  /** Whose credential the request carries: decides whether a 401 is the client's or ours. */
+  readonly credential: "own" | "client" | "none";
+}
+
+/** A value that cannot be sent. Names the header, never its value. */
+export interface InvalidHeader {
+  readonly invalidHeader: string;
+  /** `client`: a 400. Else the owner's mistake. */
+  readonly source: "client" | "config" | "credential";
+  readonly message: string;
+}
+
+const fromClient: readonly string[] = [
+  "accept",
+  "anthropic-version",
+  "anthropic-beta",
+  "openai-beta",
+  "idempotency-key",
+  "x-client-request-id",
+  "traceparent",
+  "tracestate",
+];
+
+/** Not even when `forwardHeaders` lists them. */
+const neverForwarded: ReadonlySet<string> = new Set([
+  ...connectionHeaders,
+  ...credentialHeaders,
+  "accept-encoding",
+  "content-encoding",
+  "content-type",
+  "cookie",
+  "openai-organization",
+  "openai-project",
+]);
+
+const bedrockPrefix = "x-amzn-bedrock-";
+const jsonType = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
+
+/**
+ * Later ones win: the client's, the gateway's, the provider's `headers`, the target's `headersOverride`. The credential
+ * comes after `headersOverride.remove`, so that no request leaves without the key that was meant, and before
+ * `headersOverride.set`, which may hold another one.
+ */
+export function requestHeaders(facts: RequestHeaderFacts): RequestHeaders | InvalidHeader {
+  const out = new Map<string, string>();
+  const sources = new Map<string, InvalidHeader["source"]>();
+  const put = (name: string, value: string, source: InvalidHeader["source"]): void => {
+    out.set(name, value);
+    sources.set(name, source);
+  };
+  takeFromClient(facts, (name, value) => put(name, value, "client"));
+  const { provider, trace, headersOverride } = facts;
+  if (facts.protocol === "anthropic-messages" && !out.has("anthropic-version")) {
+    put("anthropic-version", "2023-06-01", "config");
+  }
+  // The gate reads the bytes.
+  put("accept-encoding", "identity", "config");
+  if (trace !== undefined) {
+    put("traceparent", trace.traceparent, "config");
+    out.delete("tracestate");
+    if (trace.tracestate !== undefined) put("tracestate", trace.tracestate, "config");
+  }
+  for (const [name, value] of provider.headers) put(name, value, "config");
+  for (const name of headersOverride?.remove ?? []) out.delete(name);
+  const credential = putCredential(facts, put);
+  for (const [name, value] of headersOverride?.set ?? []) put(name, value, "config");
+  for (const [name, value] of out) {
+    if (!isHeaderValue(value)) return invalidHeader(name, sources.get(name) ?? "config");
+  }
+  return { headers: [...out].flat(), credential };
+}
+
+function takeFromClient(
+  { client, provider, hasBody }: RequestHeaderFacts,
+  put: (name: string, value: string) => void,
+): void {
+  const dropped = connectionOptions(client["connection"]);
+  const take = (name: string): void => {
+    const value = Object.hasOwn(client, name) ? client[name] : undefined;
+    if (value === undefined || dropped.has(name)) return;
+    put(name, typeof value === "string" ? value : value.join(", "));
+  };
+  for (const name of fromClient) take(name);
+  if (provider.type === "bedrock") {
+    for (const name of Object.keys(client)) if (name.startsWith(bedrockPrefix)) take(name);
+  }
+  for (const name of provider.forwardHeaders) if (!neverForwarded.has(name)) take(name);
+  if (!hasBody) return;
+  const type = client["content-type"];
+  const isJson = typeof type === "string" && jsonType.test(type) && !dropped.has("content-type");
+  put("content-type", isJson ? type : "application/json");
+}
+
+function putCredential(
+  facts: RequestHeaderFacts,
+  put: (name: string, value: string, source: InvalidHeader["source"]) => void,
+): RequestHeaders["credential"] {
+  const { provider, client, apiKey, clientQueryKey } = facts;
+  if (provider.forwardClientCredentials) {
+    const theirs = clientCredential(provider.type, client, clientQueryKey);
+    if (theirs !== undefined) {
+      put(theirs.name, theirs.value, "client");
+      return "client";
+    }
+  }
+  if (apiKey === undefined) return "none";
+  const ours = apiKeyHeader(provider.type, apiKey);
+  put(ours.name, ours.value, "credential");
+  return "own";
+}
+
+function invalidHeader(name: string, source: InvalidHeader["source"]): InvalidHeader {
+  const whose = source === "client" ? "The request header" : "The configured header";
+  return {
+    invalidHeader: name,
+    source,
+    message: `${whose} \`${name}\` holds characters that a header value cannot carry`,
+  };
+}
+
+/**
+ * Adds what `sign` of a Bedrock provider answered; its headers win. Those that the HTTP client sets itself are left out.
+ */
+export function withSignedHeaders(
+  { headers, credential }: RequestHeaders,
+  signed: Readonly<Record<string, string>>,
+): RequestHeaders | InvalidHeader {
+  const out = new Map<string, string>();
+  for (let i = 0; i + 1 < headers.length; i += 2) out.set(headers[i] ?? "", headers[i + 1] ?? "");
+  for (const [given, value] of Object.entries(signed)) {
+    const name = given.toLowerCase();
+    if (connectionHeaders.has(name)) continue;
+    if (typeof value !== "string" || !isHeaderValue(value) || !/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name)) {
+      return invalidHeader(name, "credential");
+    }
+    out.set(name, value);
+  }
+  const isSigned = out.has("authorization");
+  return { headers: [...out].flat(), credential: isSigned && credential === "none" ? "own" : credential };
+}
