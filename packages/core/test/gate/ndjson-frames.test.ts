@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+
+import type { Frame } from "../../src/gate/frame.js";
+import { createNdjsonDecoder } from "../../src/gate/frames.js";
+import { brief, bytes, decode, decodeOpen } from "./decode-frames.js";
+
+const open = (text: string): Frame[] => decodeOpen(text, createNdjsonDecoder());
+const ended = (text: string): Frame[] => decode([bytes(text)], createNdjsonDecoder());
+
+describe("an NDJSON body", () => {
+  it("gives an event a line, when the line ends", () => {
+    expect(open('{"a":1}\n{"b":2}')).toEqual([{ kind: "event", event: "", data: '{"a":1}', start: 0, end: 8 }]);
+  });
+
+  it("skips blank lines, and white space around a value", () => {
+    expect(brief(open('\uFEFF\n \r\n {"a":1}\t\r\n\n \t\n{"b":2}\n'))).toEqual(['event::{"a":1}', 'event::{"b":2}']);
+  });
+
+  it("gives the unterminated last line at the end", () => {
+    expect(brief(ended('{"a":1}\n{"b":'))).toEqual(['event::{"a":1}', 'event::{"b":']);
+    expect(ended("\n  ")).toEqual([]);
+  });
+
+  it("gives a line that is no JSON as it is", () => {
+    expect(brief(open("upstream error\n"))).toEqual(["event::upstream error"]);
+  });
+
+  it("is foreign when it starts with markup", () => {
+    expect(ended("\n <html>\n{}\n")).toEqual([{ kind: "foreign", start: 2, end: 3 }]);
+  });
+
+  it("puts together a line that comes in pieces, and counts it as pending", () => {
+    const decoder = createNdjsonDecoder();
+    const stream = bytes(' {"a":"漢"}\n');
+    for (const byte of stream.subarray(0, -1)) expect(decoder.push(new Uint8Array([byte]))).toEqual([]);
+    expect(decoder.pendingBytes).toBe(stream.length - 1);
+    expect(brief(decoder.push(bytes("\n")))).toEqual(['event::{"a":"漢"}']);
+    expect(decoder.pendingBytes).toBe(0);
+  });
+});
