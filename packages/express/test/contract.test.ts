@@ -58,7 +58,9 @@ function useGateway(app: ReturnType<typeof express>, framework: typeof express, 
   }
   if (earlierWait !== undefined) {
     app.use((_req, res, next) => {
-      void earlierWait(once(res, "close").then(() => undefined)).then(() => setImmediate()).then(() => next());
+      void earlierWait(once(res, "close").then(() => undefined))
+        .then(() => setImmediate())
+        .then(() => next());
     });
   }
   if (setup.compression === true) app.use(compression());

@@ -10,18 +10,20 @@ import {
   prepareRequest,
   systemClock,
 } from "@first-chunk/core";
-import type { AdapterOptions, Gateway, GatewayConfig, Incoming } from "@first-chunk/core";
-import type { GatewayContext } from "./context.js";
+import type { AdapterOptions, Gateway, GatewayConfig, Incoming, ParsedSource } from "@first-chunk/core";
+import type { DefaultContext, DefaultState, Next, ParameterizedContext } from "koa";
 import { isMounted } from "./context.js";
 import { canAnswer, respondFailed, respondReleased } from "./respond.js";
 import type { RespondContext } from "./respond.js";
 
 /** `identify(ctx)` says who calls: `{ subject?, metadata? }`, `{ reject: 401 | 403 }`, or undefined. May be async. */
-export type GatewayMiddlewareOptions<Context extends GatewayContext = GatewayContext> = AdapterOptions<Context>;
+export type GatewayMiddlewareOptions<StateT = DefaultState, ContextT = DefaultContext> = AdapterOptions<
+  ParameterizedContext<StateT, ContextT>
+>;
 
 /** A Koa `Middleware`. Answers nothing but the gateway's own APIs; everything else is `next()`. */
-export interface GatewayMiddleware<Context extends GatewayContext = GatewayContext> {
-  (ctx: Context, next: () => Promise<unknown>): Promise<unknown>;
+export interface GatewayMiddleware<StateT = DefaultState, ContextT = DefaultContext> {
+  (ctx: ParameterizedContext<StateT, ContextT>, next: Next): Promise<unknown>;
   /** The gateway behind it, to share it with another app or to close it. */
   readonly gateway: Gateway;
 }
@@ -34,19 +36,21 @@ export interface GatewayMiddleware<Context extends GatewayContext = GatewayConte
  * @param configOrGateway a config, or a gateway from `createGateway` that several apps may share
  * @throws ConfigError at once, with the path of what is wrong
  */
-export function gatewayMiddleware<Context extends GatewayContext = GatewayContext>(
+export function gatewayMiddleware<StateT = DefaultState, ContextT = DefaultContext>(
   configOrGateway: GatewayConfig | Gateway,
-  options: GatewayMiddlewareOptions<Context> = {},
-): GatewayMiddleware<Context> {
+  options: GatewayMiddlewareOptions<StateT, ContextT> = {},
+): GatewayMiddleware<StateT, ContextT> {
   const { identify, prefix } = checkAdapterOptions(options);
   const gateway = isGateway(configOrGateway) ? configOrGateway : createGateway(configOrGateway);
-  const middleware = async (ctx: Context, next: () => Promise<unknown>): Promise<unknown> => {
+  const middleware = async (ctx: ParameterizedContext<StateT, ContextT>, next: Next): Promise<unknown> => {
     const place = locate(ctx.url, prefix, isMounted(ctx));
     const route = place && gateway.match(ctx.method, place.url, place.mounted);
     if (place === undefined || route === undefined) return next();
     const client = new ClientConnection(ctx.res);
     const { writeStallTimeoutMs } = gateway.timeouts;
-    const { req, request: source } = ctx;
+    const { req } = ctx;
+    // @koa/bodyparser and its like put their results there; the types of Koa know of them only where one is installed.
+    const source = ctx.request as ParsedSource;
     await serve(
       gateway,
       { req, route, ...place, signal: client.signal, source, identify: () => identify?.(ctx), clock: systemClock },

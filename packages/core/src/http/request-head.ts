@@ -39,7 +39,9 @@ export function checkMediaType(req: IncomingMessage): Failure | undefined {
       message: "The request body must be JSON, with the content type application/json.",
     });
   }
-  const charset = parameters.map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean);
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1])
+    .find(Boolean);
   if (charset !== undefined && !["utf-8", "utf8", "us-ascii"].includes(charset)) {
     return refusal({
       status: 415,

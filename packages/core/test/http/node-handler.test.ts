@@ -30,7 +30,9 @@ function serve(
 
 describe("a released answer", () => {
   it("reaches the client byte for byte, with the headers of the gateway", async () => {
-    const url = await serve(releasing(new ScriptedBody().push("event: a\n\n").push("b").finish(), { "x-tfy-attempts": "1" }));
+    const url = await serve(
+      releasing(new ScriptedBody().push("event: a\n\n").push("b").finish(), { "x-tfy-attempts": "1" }),
+    );
     const answer = await ask(url, messages);
     expect(answer).toMatchObject({ status: 200, complete: true });
     expect(answer.body.toString()).toBe("event: a\n\nb");
@@ -55,11 +57,15 @@ describe("a released answer", () => {
   });
 
   it("keeps the headers that the host set before", async () => {
-    const url = await serve(releasing(new ScriptedBody().finish(), { "content-type": "text/event-stream" }), {}, (handle, _, res) => {
-      res.setHeader("vary", "Origin");
-      res.setHeader("set-cookie", ["a=1", "b=2"]);
-      handle();
-    });
+    const url = await serve(
+      releasing(new ScriptedBody().finish(), { "content-type": "text/event-stream" }),
+      {},
+      (handle, _, res) => {
+        res.setHeader("vary", "Origin");
+        res.setHeader("set-cookie", ["a=1", "b=2"]);
+        handle();
+      },
+    );
     const answer = await ask(url, messages);
     expect(headerOf(answer, "vary")).toBe("Origin");
     expect(answer.headers.filter(([name]) => name === "set-cookie").map(([, value]) => value)).toEqual(["a=1", "b=2"]);
@@ -126,7 +132,7 @@ describe("a broken stream", () => {
     socket.write("POST /v1/messages HTTP/1.0\r\ncontent-length: 2\r\n\r\n{}");
     while (!String((await once(socket, "data"))[0]).includes("half"));
     const broken = once(socket, "error");
-        body.fail();
+    body.fail();
     expect(((await broken)[0] as NodeJS.ErrnoException).code).toBe("ECONNRESET");
   });
 
@@ -159,7 +165,11 @@ describe("a failed answer", () => {
   it("is a 413 that the client can read while it still sends", async () => {
     const gateway = silent();
     const url = await serve(gateway);
-    const client = await RawClient.send(url, { ...messages, body: undefined, headers: { "transfer-encoding": "chunked" } });
+    const client = await RawClient.send(url, {
+      ...messages,
+      body: undefined,
+      headers: { "transfer-encoding": "chunked" },
+    });
     const chunk = `4000\r\n${"x".repeat(0x4000)}\r\n`;
     for (let sent = 0; sent < 200; sent += 1) client.socket.write(chunk);
     client.socket.write("0\r\n\r\n");
@@ -193,7 +203,7 @@ describe("a client that leaves", () => {
     const client = await RawClient.send(await serve(gateway), messages);
     await until(() => gateway.requests.length === 1);
     client.leave();
-    await once(gateway.requests[0]!.signal, "abort");
+    await once(gateway.requests[0].signal, "abort");
   });
 
   it("cancels a released body at once", async () => {
