@@ -35,16 +35,24 @@ export function createNdjsonDecoder(): FrameDecoder {
   return new TextDecoding("ndjson");
 }
 
+/** Server-sent events from the middle of a stream on: the first byte says nothing about the body any more. */
+export function createEventDecoder(): FrameDecoder {
+  return new TextDecoding("events");
+}
+
 class TextDecoding implements FrameDecoder {
-  readonly #framing: "sse" | "ndjson";
+  readonly #framing: "sse" | "ndjson" | "events";
   /** Until the first byte that is not white space. */
   #start: BodyStart | undefined = new BodyStart();
   /** After it. Neither: the body is foreign or has ended, and what comes is ignored. */
   #body: BodyFrames | undefined;
   #total: number = 0;
 
-  constructor(framing: "sse" | "ndjson") {
+  constructor(framing: "sse" | "ndjson" | "events") {
     this.#framing = framing;
+    if (framing !== "events") return;
+    this.#start = undefined;
+    this.#body = new SseFrames();
   }
 
   get pendingBytes(): number {

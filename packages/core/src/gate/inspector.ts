@@ -6,6 +6,7 @@
 import type { Failure } from "../errors.js";
 import { concatBytes, MarkerSearch } from "./byte-search.js";
 import type { Frame, FrameDecoder } from "./frame.js";
+import { createEventDecoder } from "./frames.js";
 import { Gate, type GateDeadline, type GateInput, type GateOutput, type GatePhase, type GateRules } from "./gate.js";
 import { Judge } from "./judge.js";
 import type { GateProtocol } from "./protocols/protocol.js";
@@ -153,7 +154,7 @@ export class Inspector {
         framing: this.#protocol.framing,
         search: searchFor(this.#protocol),
         numbered: this.#protocol.numbersEvents === true,
-        createDecoder: () => this.#protocol.createDecoder(),
+        createDecoder: this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
         maxBytes: this.#maxHeldBytes,
       },
       begun <= 0 ? new Uint8Array(0) : tailOf(this.#held, begun),
