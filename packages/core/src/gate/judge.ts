@@ -25,6 +25,8 @@ export class Judge {
       case "foreign":
         return { type: "foreign" };
       case "event":
+        // By the SSE rules an event without data is none.
+        if (frame.data === "" && frame.event !== "error") return undefined;
         if (frame.line === true) {
           this.#byLine = true;
         } else if (this.#byLine) {
