@@ -99,7 +99,7 @@ export function failedEvent(
   return {
     type: "failed",
     status: failure.status,
-    headers: { ...headers, ...own, "content-type": "application/json" },
+    headers: { ...headers, ...protocol.errorHeaders?.(failure), ...own, "content-type": "application/json" },
     body: protocol.errorBody(failure, requestId),
     failure,
   };

@@ -63,6 +63,8 @@ export interface GateProtocol {
   readonly contentType: string;
   readonly onMidStreamFailure: "event" | "abort";
   readonly errorBody: ErrorBody;
+  /** Response headers that belong to the error body. Lower-case names. Default: none. */
+  errorHeaders?(failure: Failure): Readonly<Record<string, string>>;
   /** One event that this protocol's clients take for an error, ready for the wire. */
   errorEvent(context: MidStreamContext): Uint8Array;
 }
