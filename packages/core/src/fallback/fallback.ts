@@ -102,8 +102,9 @@ export class FallbackRun {
           yield this.#release(routed, number, result);
           return;
         }
+        const rejected = this.#reject(routed, number, result, clientCredential);
         if (signal.aborted) continue;
-        yield this.#reject(routed, number, result, clientCredential);
+        yield rejected;
         step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now() });
       }
     } finally {
@@ -250,7 +251,8 @@ export class FallbackRun {
   #abort(): void {
     this.#wake?.();
     if (this.#released !== undefined) return this.#released.body.cancel();
-    this.#attempt?.abort(clientAbort());
+    // A detached answer is read to its end and dropped: its release cancels the body, which then goes on by itself.
+    if (!this.#facts.detached) this.#attempt?.abort(clientAbort());
   }
 
   async #wait(until: number): Promise<void> {
