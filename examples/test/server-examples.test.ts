@@ -1,0 +1,4 @@
+import { serverExample } from "./server-example.js";
+
+serverExample("express-auth.js");
+serverExample("koa-auth.js");
