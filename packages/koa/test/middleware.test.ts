@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
+import type { Readable } from "node:stream";
 import { createGateway } from "@first-chunk/core";
 import type { Gateway, GatewayConfig } from "@first-chunk/core";
 import { gatewayMiddleware } from "@first-chunk/koa";
@@ -82,6 +83,17 @@ for (const { name, framework } of [
       });
       expect((await ask(await listen(), messages)).body.toString()).toBe("theirs");
       await body.left;
+    });
+
+    it("may destroy the body: it is cancelled while the response is still open", async () => {
+      const body = new ScriptedBody().push("ours");
+      const { listen } = start(releasing(body), async (ctx, next) => {
+        await next();
+        (ctx.body as Readable).destroy();
+        await body.left;
+        ctx.body = "theirs";
+      });
+      expect((await ask(await listen(), messages)).body.toString()).toBe("theirs");
     });
 
     it("may throw after the release: the body is cancelled, and the client gets the error", async () => {
@@ -173,10 +185,11 @@ for (const { name, framework } of [
         await new Promise((resolve) => setImmediate(resolve));
       }
       expect(parts).toBeLessThan(1000);
+      body.push("the rest");
       client.socket.resume();
       await body.taken();
       body.finish();
-      expect((await client.answer()).body).toHaveLength(parts * 65_536);
+      expect((await client.answer()).body).toHaveLength(parts * 65_536 + "the rest".length);
     });
 
     it("is a 413 that the client can read while it still sends", async () => {
