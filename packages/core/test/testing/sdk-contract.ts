@@ -20,12 +20,13 @@ import {
   sse,
 } from "../../src/testing/index.js";
 import type { AdapterHarness, Script } from "../../src/testing/index.js";
-import { clientProtocols } from "../../src/testing/contract/client-protocols.js";
-import type { ClientProtocol } from "../../src/testing/contract/client-protocols.js";
+import { protocolNamed } from "../../src/testing/contract/client-protocols.js";
 import { inScenario } from "../../src/testing/contract/scenario.js";
 import type { Scenario, ScenarioOptions } from "../../src/testing/contract/scenario.js";
 
-const [messages, responses, chat] = clientProtocols as readonly [ClientProtocol, ClientProtocol, ClientProtocol];
+const messages = protocolNamed("Messages");
+const responses = protocolNamed("Responses");
+const chat = protocolNamed("Chat Completions");
 
 const ask = { model: "fast", max_tokens: 100, messages: [{ role: "user" as const, content: "Say something." }] };
 const askResponses = { model: "fast", input: "Say something." };

@@ -1,10 +1,11 @@
 /** Streams that break after release. */
 
 import assert from "node:assert/strict";
-import { chatTruncatedAfterText } from "../chat-streams.js";
+import { anthropicErrorAfterText } from "../anthropic-streams.js";
+import { chatErrorAfterText, chatTruncatedAfterText } from "../chat-streams.js";
 import { end, fin, hold, reset, sse } from "../script.js";
 import type { Script } from "../script.js";
-import { clientProtocols } from "./client-protocols.js";
+import { clientProtocols, protocolNamed } from "./client-protocols.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
 import { inScenario } from "./scenario.js";
 
@@ -44,10 +45,23 @@ export function brokenStreamFacts(harness: AdapterHarness, { describe, it }: Con
     });
   }
 
+  describe("an error event after release", () => {
+    const cases = [
+      ["Messages", anthropicErrorAfterText],
+      ["Chat Completions", chatErrorAfterText],
+    ] as const;
+    for (const [name, events] of cases) {
+      it(`is passed on once in ${name}, with nothing added to it`, () =>
+        inScenario(harness, { protocol: protocolNamed(name), first: sse(events()) }, async ({ ask, event }) => {
+          assert.equal((await ask()).body.toString(), events().join(""));
+          assert.equal((await event("stream-fail")).attempt, 1);
+        }));
+    }
+  });
+
   describe("a compatible provider's stream", () => {
     it("may end cleanly without the protocol's last event", () => {
-      const protocol = clientProtocols.find(({ name }) => name === "Chat Completions") ?? clientProtocols[0];
-      assert.ok(protocol);
+      const protocol = protocolNamed("Chat Completions");
       return inScenario(
         harness,
         { protocol, first: sse(chatTruncatedAfterText()), providerType: "openai-compatible" },

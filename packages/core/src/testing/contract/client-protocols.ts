@@ -16,8 +16,10 @@ import {
   responsesTruncatedAfterText,
 } from "../responses-streams.js";
 
+export type ClientProtocolName = "Messages" | "Responses" | "Chat Completions";
+
 export interface ClientProtocol {
-  readonly name: string;
+  readonly name: ClientProtocolName;
   /** What the client calls. */
   readonly path: string;
   readonly providerType: "anthropic" | "openai";
@@ -100,6 +102,17 @@ const chat: ClientProtocol = {
 };
 
 export const clientProtocols: readonly ClientProtocol[] = [messages, responses, chat];
+
+const byName: Readonly<Record<ClientProtocolName, ClientProtocol>> = {
+  Messages: messages,
+  Responses: responses,
+  "Chat Completions": chat,
+};
+
+/** For facts that hold for one of them alone. */
+export function protocolNamed(name: ClientProtocolName): ClientProtocol {
+  return byName[name];
+}
 
 /** For facts that do not depend on the protocol. */
 export const anyProtocol: ClientProtocol = messages;

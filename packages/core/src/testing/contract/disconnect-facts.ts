@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
-import { chunk, end, flood, head, hold, json, noResponse, sse } from "../script.js";
+import { chunk, end, flood, head, hold, json, noResponse, sse, until } from "../script.js";
 import type { Script } from "../script.js";
-import { anyProtocol } from "./client-protocols.js";
+import { anyProtocol, protocolNamed } from "./client-protocols.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
 import { latch } from "./latch.js";
 import { inScenario } from "./scenario.js";
@@ -77,6 +77,25 @@ function leaving(harness: AdapterHarness, { describe, it }: ContractFramework): 
         await noticed.opened;
         assert.equal((await world.ask()).status, 200);
         assert.equal(world.first.requests.length, 1);
+      });
+    });
+
+    it("does not end a Responses call that runs in the background", () => {
+      const responses = protocolNamed("Responses");
+      const go = latch();
+      const rest = responses.healthy().slice(responses.preamble().length);
+      const slow = sse(responses.preamble(), { after: [until(() => go.opened), ...rest.map(chunk), end()] });
+      const first = (_request: unknown, index: number): Script => (index === 0 ? slow : sse(responses.healthy()));
+      return inScenario(harness, { protocol: responses, first }, async (world) => {
+        const client = await world.open({ body: JSON.stringify(responses.body({ background: true })) });
+        await client.waitFor("response.created");
+        client.leave();
+        // The gateway has heard of it by the time another request has been served.
+        assert.equal((await world.ask()).status, 200);
+        go.open();
+        const request = await world.first.request(0);
+        await request.scriptDone;
+        assert.equal(request.played.at(-1)?.step.step, "end");
       });
     });
 

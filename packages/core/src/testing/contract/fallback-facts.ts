@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { responsesFailedAfterCreated } from "../responses-streams.js";
-import { json, reset, sse } from "../script.js";
+import { hold, json, reset, sse } from "../script.js";
 import { refusedUrl } from "../scripted-provider.js";
-import { anyProtocol, clientProtocols } from "./client-protocols.js";
+import { anyProtocol, clientProtocols, protocolNamed } from "./client-protocols.js";
 import type { ClientProtocol } from "./client-protocols.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
 import { headerOf } from "./raw-client.js";
@@ -85,7 +85,7 @@ export function fallbackFacts(harness: AdapterHarness, { describe, it }: Contrac
     const protocol = anyProtocol;
 
     it("tells the client not to repeat what cannot succeed", () => {
-      const responses = clientProtocols.find(({ name }) => name === "Responses") ?? protocol;
+      const responses = protocolNamed("Responses");
       const events = responsesFailedAfterCreated({ code: "insufficient_quota", message: "You exceeded your quota." });
       return inScenario(harness, { protocol: responses, first: sse(events) }, async ({ ask }) => {
         const answer = await ask();
@@ -102,6 +102,14 @@ export function fallbackFacts(harness: AdapterHarness, { describe, it }: Contrac
         const answer = await ask();
         assert.equal(answer.status, 429);
         assert.equal(headerOf(answer, "retry-after"), "7");
+      });
+    });
+
+    it("closes the connection of a failed stream that stays open", () => {
+      const scripts = { first: sse(protocol.failing(), { after: [hold()] }), second: sse(protocol.healthy()) };
+      return inScenario(harness, { protocol, ...scripts }, async ({ ask, first }) => {
+        assert.equal((await ask()).status, 200);
+        assert.equal((await first.requests[0]?.closed)?.byClient, true);
       });
     });
 
