@@ -5,7 +5,7 @@ import type { Failure } from "../errors.js";
 import type { GatewayRequest } from "../request.js";
 import { badRequest } from "../request-failures.js";
 import type { RequestBody } from "../routing/request-body.js";
-import { encodeBody } from "../routing/request-body.js";
+import { encodeBody, modelKey } from "../routing/request-body.js";
 import type { RoutedTarget } from "../routing/resolve.js";
 import { queryOf, type Route } from "../routing/routes.js";
 import { upstreamPath } from "../upstream/path.js";
@@ -31,7 +31,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
   const { provider } = target;
   const path = upstreamPath(provider, { route: facts.route.path, model, query: queryOf(facts.request.url) });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
-  const body = encodeBody(facts.body, bodyEdits(target, model));
+  const body = encodeBody(facts.body, bodyEdits(facts, target, model));
   let apiKey: string | undefined;
   try {
     const context = { requestId: facts.requestId, provider: provider.name, model, identity: facts.request.identity, signal: facts.request.signal };
@@ -46,6 +46,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
     protocol: facts.route.protocol,
     hasBody: true,
     apiKey,
+    clientQueryKey: new URLSearchParams(queryOf(facts.request.url)).get("key") ?? undefined,
     headersOverride: target.headersOverride,
   });
   if (!("invalidHeader" in headers) && provider.sign !== undefined) {
@@ -71,8 +72,9 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */
-function bodyEdits(target: RoutedTarget["target"], model: string): Map<string, unknown> {
-  const edits = new Map<string, unknown>([["model", model]]);
+function bodyEdits({ route, body }: TargetRequestFacts, target: RoutedTarget["target"], model: string): Map<string, unknown> {
+  const edits = new Map<string, unknown>();
+  if (route.model === undefined) edits.set(modelKey(route.protocol, body.value), model);
   for (const key of target.dropParams) edits.set(key, undefined);
   for (const [key, value] of Object.entries(target.overrideParams ?? {})) edits.set(key, value);
   return edits;

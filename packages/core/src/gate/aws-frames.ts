@@ -95,7 +95,13 @@ function messageLength(prelude: Uint8Array): number | undefined {
   const view = new DataView(prelude.buffer, prelude.byteOffset, preludeBytes);
   const length = view.getUint32(0);
   const headers = view.getUint32(4);
-  if (length < overheadBytes || length > maxMessageBytes || headers > maxHeaderBytes || headers > length - overheadBytes) return undefined;
+  if (
+    length < overheadBytes ||
+    length > maxMessageBytes ||
+    headers > maxHeaderBytes ||
+    headers > length - overheadBytes
+  )
+    return undefined;
   // Checked here as well: the codec wants the whole message, and a wrong length could keep it waiting for megabytes.
   return view.getUint32(8) === crc32(prelude.subarray(0, 8)) ? length : undefined;
 }

@@ -45,13 +45,27 @@ export function isStreaming(protocol: ProtocolName, value: JsonObject): boolean 
   return protocol === "ollama" ? value["stream"] !== false : value["stream"] === true;
 }
 
+/** Where the model stands in a body. Interactions with an agent name that in place of a model. */
+export function modelKey(protocol: ProtocolName, value: JsonObject): "model" | "agent" {
+  return protocol === "gemini-interactions" && value["model"] === undefined && value["agent"] !== undefined ? "agent" : "model";
+}
+
+/** Where each API keeps the turns of the conversation; the others: `messages`. */
+const turnsKeys: Partial<Record<ProtocolName, string>> = {
+  "openai-responses": "input",
+  "gemini-interactions": "input",
+  gemini: "contents",
+};
+
 /** Whether the last message of the request is a tool result: a model may well answer it with nothing. */
 export function answersToolResult(protocol: ProtocolName, value: JsonObject): boolean {
-  const messages = arrayAt(value, protocol === "openai-responses" ? "input" : "messages");
-  const last = messages[messages.length - 1];
+  const turns = arrayAt(value, turnsKeys[protocol] ?? "messages");
+  const last = turns[turns.length - 1];
   if (!isObject(last)) return false;
   if (protocol === "openai-responses") return (stringAt(last, "type") ?? "").endsWith("_output");
+  if (protocol === "gemini-interactions" && (stringAt(last, "type") ?? "").endsWith("_result")) return true;
   if (last["role"] === "tool" || last["role"] === "function") return true;
+  if (arrayAt(last, "parts").some((part) => isObject(part) && isObject(part["functionResponse"]))) return true;
   return arrayAt(last, "content").some((part) => {
     const type = stringAt(part, "type") ?? "";
     return type.endsWith("tool_result") || Object.keys(objectAt(part, "toolResult")).length > 0;

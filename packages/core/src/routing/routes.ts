@@ -2,38 +2,83 @@
 
 import type { ProtocolName } from "../gate/protocols/protocol.js";
 import type { RoutePath } from "../upstream/path.js";
+import { parseModelPath } from "./model-path.js";
 
 /** One endpoint that a client may call. */
 export interface Route {
   readonly protocol: ProtocolName;
   /** Path at the provider, with the version prefix: `/v1/messages`. */
   readonly path: RoutePath;
+  /** Whether the answer is a stream, where the path decides it. Undefined: the body does. */
+  readonly streaming?: boolean | undefined;
+  /** The model, where it stands in the path. Undefined: it is in the body. */
+  readonly model?: string | undefined;
 }
 
 interface Endpoint extends Route {
-  readonly method: string;
   /** Also below a mount path, where the version prefix is the host's. */
   readonly short: string;
 }
 
+/** All of them are called with `POST`. */
 const endpoints: readonly Endpoint[] = [
-  { method: "POST", path: "/v1/messages", short: "/messages", protocol: "anthropic-messages" },
-  { method: "POST", path: "/v1/responses", short: "/responses", protocol: "openai-responses" },
-  { method: "POST", path: "/v1/chat/completions", short: "/chat/completions", protocol: "openai-chat" },
+  { path: "/v1/messages", short: "/messages", protocol: "anthropic-messages" },
+  { path: "/v1/responses", short: "/responses", protocol: "openai-responses" },
+  { path: "/v1/chat/completions", short: "/chat/completions", protocol: "openai-chat" },
+  { path: "/v1beta/interactions", short: "/interactions", protocol: "gemini-interactions" },
+  { path: "/api/chat", short: "/api/chat", protocol: "ollama" },
 ];
+
+const gemini = "/v1beta";
+
+/** Those with the model in the path. */
+const modelEndpoints: readonly Endpoint[] = [
+  ...(["streamGenerateContent", "generateContent", "countTokens"] as const).map((action): Endpoint => {
+    const streaming = action === "streamGenerateContent";
+    return {
+      path: `${gemini}/models/{model}:${action}`,
+      short: `/models/{model}:${action}`,
+      protocol: "gemini",
+      streaming,
+    };
+  }),
+  bedrock("/model/{model}/invoke-with-response-stream", "bedrock-invoke", true),
+  bedrock("/model/{model}/invoke", "bedrock-invoke", false),
+  bedrock("/model/{model}/converse-stream", "bedrock-converse", true),
+  bedrock("/model/{model}/converse", "bedrock-converse", false),
+];
+
+/** Bedrock's paths have no version. */
+function bedrock(path: RoutePath, protocol: ProtocolName, streaming: boolean): Endpoint {
+  return { path, short: path, protocol, streaming };
+}
 
 /**
  * @param url path and query as they came
  * @param served the protocols that a configured provider serves: the others are not ours
  * @param mounted below a mount path the version prefix may be left out
  */
-export function matchRoute(method: string, url: string, mounted: boolean, served: ReadonlySet<ProtocolName>): Route | undefined {
+export function matchRoute(
+  method: string,
+  url: string,
+  mounted: boolean,
+  served: ReadonlySet<ProtocolName>,
+): Route | undefined {
+  if (method !== "POST") return undefined;
   const query = url.indexOf("?");
   const path = query === -1 ? url : url.slice(0, query);
-  return endpoints.find(
-    (endpoint) =>
-      endpoint.method === method && (endpoint.path === path || (mounted && endpoint.short === path)) && served.has(endpoint.protocol),
-  );
+  const fixed = endpoints.find((endpoint) => endpoint.path === path || (mounted && endpoint.short === path));
+  const route = fixed ?? matchModelRoute(path, mounted);
+  return route !== undefined && served.has(route.protocol) ? route : undefined;
+}
+
+function matchModelRoute(path: string, mounted: boolean): Route | undefined {
+  const versioned = path.startsWith(`${gemini}/`);
+  const parsed = parseModelPath(versioned ? path.slice(gemini.length) : path);
+  if (parsed === undefined) return undefined;
+  const template = versioned ? gemini + parsed.template : parsed.template;
+  const endpoint = modelEndpoints.find((one) => one.path === template || (mounted && one.short === template));
+  return endpoint && { ...endpoint, model: parsed.model };
 }
 
 /** Query of the request, without the `?`; empty if there is none. */

@@ -43,5 +43,7 @@ const streamExceptions: ReadonlyMap<number, string> = new Map([
 
 export function awsExceptionEvent(failure: Failure): Uint8Array {
   // Of the others this one says the most: an error occurred while the response was streamed.
-  return encodeAwsException(streamExceptions.get(failure.status) ?? "modelStreamErrorException", { message: failure.message });
+  return encodeAwsException(streamExceptions.get(failure.status) ?? "modelStreamErrorException", {
+    message: failure.message,
+  });
 }

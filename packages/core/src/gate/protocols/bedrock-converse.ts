@@ -24,7 +24,12 @@ export function classifyConverseEvent(name: string, value: JsonObject): Verdict 
     case "messageStop":
       return { kind: "terminal", reason: stringAt(value, "stopReason"), final: false, complete: true };
     case "metadata":
-      return { kind: "terminal", outputTokens: numberAt(objectAt(value, "usage"), "outputTokens"), final: true, complete: false };
+      return {
+        kind: "terminal",
+        outputTokens: numberAt(objectAt(value, "usage"), "outputTokens"),
+        final: true,
+        complete: false,
+      };
     default:
       return neutral;
   }

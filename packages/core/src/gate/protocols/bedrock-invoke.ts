@@ -35,7 +35,10 @@ const textFields = ["outputText", "generation", "completion", "text"];
 const textLists = ["outputs", "generations", "choices"];
 
 function holdsText(value: JsonObject): boolean {
-  return hasContent(textFields.map((key) => value[key])) || textLists.some((key) => arrayAt(value, key).some((part) => hasContent(isObject(part) && part["text"])));
+  return (
+    hasContent(textFields.map((key) => value[key])) ||
+    textLists.some((key) => arrayAt(value, key).some((part) => hasContent(isObject(part) && part["text"])))
+  );
 }
 
 function classifyModelEvent(frame: ParsedFrame, value: JsonObject): Verdict {
@@ -50,8 +53,17 @@ function classifyModelEvent(frame: ParsedFrame, value: JsonObject): Verdict {
 function classifyLast(value: JsonObject, verdict: Verdict): Verdict {
   if (verdict.kind === "failure") return verdict;
   if (verdict.kind === "output") return completeOutput;
-  const reason = verdict.kind === "terminal" ? verdict.reason : (stringAt(value, "completionReason") ?? stringAt(value, "stop_reason"));
-  return { kind: "terminal", reason, outputTokens: numberAt(value[metrics], "outputTokenCount"), final: true, complete: true };
+  const reason =
+    verdict.kind === "terminal"
+      ? verdict.reason
+      : (stringAt(value, "completionReason") ?? stringAt(value, "stop_reason"));
+  return {
+    kind: "terminal",
+    reason,
+    outputTokens: numberAt(value[metrics], "outputTokenCount"),
+    final: true,
+    complete: true,
+  };
 }
 
 export function classifyInvoke(frame: ParsedFrame): Verdict {
@@ -68,7 +80,9 @@ export function classifyInvoke(frame: ParsedFrame): Verdict {
   const found = findInBandError(chunk, traits);
   if (found !== undefined) return found;
   const verdict = classifyModelEvent(chunk, chunk.value);
-  return isObject(chunk.value[metrics]) && stringAt(chunk.value, "type") === undefined ? classifyLast(chunk.value, verdict) : verdict;
+  return isObject(chunk.value[metrics]) && stringAt(chunk.value, "type") === undefined
+    ? classifyLast(chunk.value, verdict)
+    : verdict;
 }
 
 export const bedrockInvoke: GateProtocol = {

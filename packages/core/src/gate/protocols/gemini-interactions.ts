@@ -27,7 +27,8 @@ function stepHolds(step: JsonObject): boolean {
 
 function ended(interaction: JsonObject): Verdict {
   const status = stringAt(interaction, "status") ?? "completed";
-  if (status === "failed") return { kind: "failure", failure: failureFromError(interaction["error"] ?? {}, interaction, traits) };
+  if (status === "failed")
+    return { kind: "failure", failure: failureFromError(interaction["error"] ?? {}, interaction, traits) };
   if (hasContent([interaction["steps"], interaction["outputs"]])) return completeOutput;
   const usage = objectAt(interaction, "usage");
   const answer = numberAt(usage, "total_output_tokens");

@@ -22,7 +22,10 @@ const partLabels = new Set(["thought", "thoughtSignature", "partMetadata", "vide
 /** Text, or an object: `functionCall`, `inlineData`, `executableCode`, and whatever is added to these. */
 function isOutput(part: unknown): boolean {
   if (!isObject(part)) return false;
-  return Object.entries(part).some(([key, value]) => !partLabels.has(key) && (key === "text" ? typeof value === "string" && value !== "" : isObject(value)));
+  return Object.entries(part).some(
+    ([key, value]) =>
+      !partLabels.has(key) && (key === "text" ? typeof value === "string" && value !== "" : isObject(value)),
+  );
 }
 
 /** Of the unset enum value of protocol buffers nothing can be told. */

@@ -21,7 +21,13 @@ export function classifyOllama(frame: ParsedFrame): Verdict {
     return done ? completeOutput : output;
   }
   if (!done) return neutral;
-  return { kind: "terminal", reason: stringAt(value, "done_reason"), outputTokens: numberAt(value, "eval_count"), final: true, complete: true };
+  return {
+    kind: "terminal",
+    reason: stringAt(value, "done_reason"),
+    outputTokens: numberAt(value, "eval_count"),
+    final: true,
+    complete: true,
+  };
 }
 
 const encoder = new TextEncoder();

@@ -11,7 +11,14 @@ import { openaiResponses } from "./openai-responses.js";
 import type { GateProtocol } from "./protocol.js";
 
 export const protocols: ReadonlyMap<string, GateProtocol> = new Map(
-  [anthropicMessages, openaiResponses, openaiChat, gemini, geminiInteractions, bedrockInvoke, bedrockConverse, ollama].map(
-    (protocol) => [protocol.name, protocol],
-  ),
+  [
+    anthropicMessages,
+    openaiResponses,
+    openaiChat,
+    gemini,
+    geminiInteractions,
+    bedrockInvoke,
+    bedrockConverse,
+    ollama,
+  ].map((protocol) => [protocol.name, protocol]),
 );
