@@ -1,14 +1,19 @@
 /**
  * Cooldown of one target: when it rests, and how it comes back.
  *
- * | standing  | request asks                       | counted failure                      | success   |
- * | --------- | ---------------------------------- | ------------------------------------ | --------- |
- * | available | tried in its place                 | counted; at the limits: resting      | counted   |
- * | resting   | last, the soonest back first       | still resting; `Retry-After` extends | available |
- * | due       | the first one probes it, in its place | (no attempt is under way)         | –         |
- * | probing   | last                               | resting, twice as long               | available |
+ * | standing  | a request asks                        | counted failure                      | success   |
+ * | --------- | ------------------------------------- | ------------------------------------ | --------- |
+ * | available | tried in its place                    | counted; at the limits: resting      | –         |
+ * | resting   | last, the soonest back first          | still resting; `Retry-After` extends | available |
+ * | due       | the first one probes it, in its place | resting, twice as long               | available |
+ * | probing   | last                                  | resting, twice as long               | available |
  *
- * Pure: asked with `now` in epoch ms. An attempt that began before the latest rest or recovery changes nothing any more.
+ * Pure: asked with `now` in epoch ms. The rest itself lives in the store, where another process may set or end it; what
+ * is kept here follows it. An attempt that began before the latest rest or recovery changes nothing any more: of 200 that
+ * fail together one sets the rest, and none doubles it.
+ *
+ * Attempts are counted when they begin. Failures are quicker than successes: counted when they end, the first failures of
+ * a busy target would stand alone, and a target that serves 95 % of its requests would rest.
  */
 
 import type { HealthStore, Rest } from "./store.js";
@@ -27,7 +32,6 @@ export type Standing = "available" | "resting" | "due" | "probing";
 /** Handed out when an attempt begins, handed back with its outcome. */
 export interface AttemptToken {
   readonly epoch: number;
-  readonly probe: boolean;
 }
 
 /** What an outcome changed, for the records. */
@@ -37,91 +41,110 @@ export class Cooldown {
   readonly #target: string;
   readonly #policy: CooldownPolicy;
   readonly #store: HealthStore;
-  /** Attempts and counted failures. */
-  readonly #window: RollingWindow;
+  readonly #attempts: RollingWindow;
+  /** Counted failures since the last recovery. */
+  readonly #failures: RollingWindow;
+  /** `until` of the rest that was seen last; 0: none. */
+  #seen = 0;
   #epoch = 0;
-  #probing = false;
+  #probe: AttemptToken | undefined;
 
   constructor(target: string, policy: CooldownPolicy, store: HealthStore) {
     this.#target = target;
     this.#policy = policy;
     this.#store = store;
-    this.#window = new RollingWindow(policy.windowMs, 2);
+    this.#attempts = new RollingWindow(policy.windowMs, 1);
+    this.#failures = new RollingWindow(policy.windowMs, 1);
   }
 
   standing(now: number): Standing {
-    const rest = this.#store.rest(this.#target);
-    if (rest === undefined) return "available";
-    if (now < rest.until) return "resting";
-    return this.#probing ? "probing" : "due";
+    return this.#standing(this.#follow(), now);
   }
 
   /** When a target that may not be tried in its place is back, in epoch ms; 0: it may be tried. */
   backAt(now: number): number {
-    const standing = this.standing(now);
+    const rest = this.#follow();
+    const standing = this.#standing(rest, now);
     if (standing === "available" || standing === "due") return 0;
-    return standing === "probing" ? now : (this.#store.rest(this.#target)?.until ?? 0);
+    return rest?.until ?? 0;
   }
 
   /** An attempt begins. The first one after a rest is the probe. */
   begin(now: number): AttemptToken {
-    const probe = this.standing(now) === "due";
-    if (probe) this.#probing = true;
-    return { epoch: this.#epoch, probe };
+    const due = this.standing(now) === "due";
+    const token: AttemptToken = { epoch: this.#epoch };
+    if (due) this.#probe = token;
+    this.#attempts.add(now, [1]);
+    return token;
   }
 
-  succeed(token: AttemptToken, now: number): CooldownChange | undefined {
-    this.#endProbe(token);
-    if (token.epoch !== this.#epoch) return undefined;
-    this.#window.add(now, [1, 0]);
-    if (this.#store.rest(this.#target) === undefined) return undefined;
-    this.#turn();
+  /** The attempt was released. */
+  succeed(token: AttemptToken): CooldownChange | undefined {
+    const rest = this.#end(token);
+    if (rest === undefined || token.epoch !== this.#epoch) return undefined;
     this.#store.setRest(this.#target, undefined);
+    this.#follow();
     return { type: "recovery" };
   }
 
   /**
+   * A failure that counts, before release or after it.
+   *
    * @param retryAfterMs what the provider asked for on a 429 or 503
-   * @param counted false: the attempt was counted as a success before (a stream that broke after release)
    */
-  fail(token: AttemptToken, now: number, retryAfterMs: number | undefined, counted = true): CooldownChange | undefined {
-    this.#endProbe(token);
+  fail(token: AttemptToken, now: number, retryAfterMs: number | undefined): CooldownChange | undefined {
+    const rest = this.#end(token);
     if (token.epoch !== this.#epoch) return undefined;
-    const rest = this.#store.rest(this.#target);
-    if (rest !== undefined) {
-      // Whoever tried it during its rest had no other target. Its failure says nothing new, but for a longer delay.
-      const until = now + Math.min(retryAfterMs ?? 0, this.#policy.maxDurationMs);
-      if (now < rest.until && until <= rest.until) return undefined;
-      return this.#rest(now, now < rest.until ? rest.streak : rest.streak + 1, retryAfterMs);
-    }
-    this.#window.add(now, [counted ? 1 : 0, 1]);
-    const [attempts = 0, failures = 0] = this.#window.sums(now);
-    const { failures: limit, failureRatio } = this.#policy;
-    if (failures < limit || failures < failureRatio * attempts) return undefined;
-    return this.#rest(now, 1, retryAfterMs);
+    if (rest === undefined) return this.#count(now, retryAfterMs);
+    if (now >= rest.until) return this.#rest(now, rest.streak + 1, retryAfterMs);
+    // Whoever tried it during its rest had no other target. Its failure says nothing new, but for a longer delay.
+    const until = now + Math.min(retryAfterMs ?? 0, this.#policy.maxDurationMs);
+    return until > rest.until ? this.#rest(now, rest.streak, retryAfterMs) : undefined;
   }
 
   /** The attempt ended without a word on the target's health: the client left, a TTFT timeout, the request's own fault. */
   abandon(token: AttemptToken): void {
-    this.#endProbe(token);
+    this.#end(token);
+  }
+
+  #standing(rest: Rest | undefined, now: number): Standing {
+    if (rest === undefined) return "available";
+    if (now < rest.until) return "resting";
+    return this.#probe === undefined ? "due" : "probing";
+  }
+
+  #count(now: number, retryAfterMs: number | undefined): CooldownChange | undefined {
+    this.#failures.add(now, [1]);
+    const [failures = 0] = this.#failures.sums(now);
+    const [attempts = 0] = this.#attempts.sums(now);
+    const { failures: limit, failureRatio } = this.#policy;
+    if (failures < limit || failures < failureRatio * attempts) return undefined;
+    return this.#rest(now, 1, retryAfterMs);
   }
 
   #rest(now: number, streak: number, retryAfterMs: number | undefined): CooldownChange {
     const { durationMs, maxDurationMs } = this.#policy;
     const length = Math.min(retryAfterMs ?? durationMs * 2 ** (streak - 1), maxDurationMs);
     const rest: Rest = { until: now + length, streak };
-    this.#turn();
     this.#store.setRest(this.#target, rest);
+    this.#follow();
     return { type: "rest", rest };
   }
 
-  /** What began before says nothing about what follows. */
-  #turn(): void {
-    this.#epoch += 1;
-    this.#window.clear();
+  #end(token: AttemptToken): Rest | undefined {
+    if (this.#probe === token) this.#probe = undefined;
+    return this.#follow();
   }
 
-  #endProbe(token: AttemptToken): void {
-    if (token.probe) this.#probing = false;
+  /** Reads the store. What began before the latest change says nothing about what follows. */
+  #follow(): Rest | undefined {
+    const rest = this.#store.rest(this.#target);
+    const until = rest?.until ?? 0;
+    if (until === this.#seen) return rest;
+    this.#seen = until;
+    this.#epoch += 1;
+    this.#probe = undefined;
+    if (rest === undefined) this.#failures.clear();
+    return rest;
   }
 }

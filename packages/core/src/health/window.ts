@@ -1,4 +1,4 @@
-/** Counts and means over a rolling window, in a bounded number of buckets. Asked with `now`. */
+/** Sums over a rolling window, in a bounded number of buckets. Asked with `now`. */
 
 const bucketCount = 24;
 
@@ -33,7 +33,9 @@ export class RollingWindow {
   sums(now: number): number[] {
     this.#expire(Math.floor(now / this.#bucketMs));
     const total = Array.from({ length: this.#fields }, () => 0);
-    for (const { sums } of this.#buckets) for (const [field, value] of sums.entries()) total[field] = (total[field] ?? 0) + value;
+    for (const { sums } of this.#buckets) {
+      for (const [field, value] of sums.entries()) total[field] = (total[field] ?? 0) + value;
+    }
     return total;
   }
 
