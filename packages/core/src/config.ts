@@ -9,6 +9,7 @@
 import type { RetryConfig, RoutingRule, Timeouts, VirtualModelConfig } from "./config/model-config.js";
 import type { ProviderConfig } from "./config/provider-config.js";
 import type { StatusCode } from "./config/status-code.js";
+import type { HealthStore } from "./health/store.js";
 import type { Observer } from "./observability/observer.js";
 
 export type {
@@ -33,6 +34,7 @@ export type {
   SignRequest,
 } from "./config/provider-config.js";
 export type { StatusCode } from "./config/status-code.js";
+export type { HealthStore, Rest } from "./health/store.js";
 
 export interface GatewayConfig {
   /** At least one. Names are visible ASCII without `/` and `*`; clients may see them in `provider/model`. */
@@ -71,7 +73,7 @@ export interface GatewayConfig {
   /** Whether clients see which target answered and the trail of attempts. Default: true. */
   readonly exposeRouting?: boolean;
   readonly limits?: LimitsConfig;
-  /** Where cooldowns, latencies and response ids are kept. Default: in memory, per gateway. */
+  /** Where cooldowns and response ids are kept, for several processes to share. Default: in memory, per gateway. */
   readonly store?: HealthStore;
   /** Metrics, tracing and your own. Default: none. */
   readonly observers?: readonly Observer[];
@@ -141,5 +143,3 @@ export interface Dispatcher {
   dispatch(options: never, handler: never): boolean;
 }
 
-/** Opaque to the configuration. */
-export type HealthStore = object;

@@ -11,6 +11,7 @@ export type {
   ProviderConfig,
   ProviderType,
   RequestContext,
+  Rest,
   RetryConfig,
   RoutingRule,
   SignableRequest,

@@ -64,7 +64,10 @@ const configSchema: z.ZodType<GatewayConfig> = strict("the configuration", {
     maxQueue: countOrZero.optional(),
     queueTimeoutMs: milliseconds.optional(),
   }).optional(),
-  store: objectWith<HealthStore>([], "a health store").optional(),
+  store: objectWith<HealthStore>(
+    ["rest", "setRest", "holder", "setHolder"],
+    "a health store: an object with the functions rest, setRest, holder and setHolder",
+  ).optional(),
   observers: list(objectWith<Observer>(["onEvent"], "an object with an onEvent function"), "observers").optional(),
   logger: objectWith<Logger>(
     ["debug", "info", "warn", "error"],

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { GatewayConfig } from "../../src/config.js";
 import { resolveConfig } from "../../src/config/resolve.js";
 import type { ResolvedConfig } from "../../src/config/resolved.js";
+import { MemoryHealthStore } from "../../src/health/store.js";
 
 const local = { type: "openai-compatible", baseUrl: "http://127.0.0.1:8000/v1" } as const;
 
@@ -279,7 +280,7 @@ describe("the result", () => {
     const log = (): void => undefined;
     const logger = { debug: log, info: log, warn: log, error: log };
     const dispatcher = { dispatch: (): boolean => true };
-    const store = new Map();
+    const store = new MemoryHealthStore();
     const config = resolveConfig(
       {
         providers: { a: { type: "anthropic", apiKey }, b: { type: "bedrock", region: "eu-central-1", sign } },
