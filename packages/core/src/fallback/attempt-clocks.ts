@@ -11,10 +11,16 @@ export interface ClockFacts {
   readonly total: { readonly at: number; readonly timeoutMs: number } | undefined;
 }
 
-export function attemptClocks(timeouts: ResolvedTimeouts, gate: ResolvedGateOptions, facts: ClockFacts): AttemptClocks {
+/** @param anotherTarget one may be tried after this attempt */
+export function attemptClocks(
+  timeouts: ResolvedTimeouts,
+  gate: ResolvedGateOptions,
+  facts: ClockFacts,
+  anotherTarget: boolean,
+): AttemptClocks {
   const { streaming, requestTimeoutMs, total } = facts;
   return {
-    ttftTimeoutMs: streaming ? (facts.ttftTimeoutMs ?? timeouts.ttftTimeoutMs) : undefined,
+    ttftTimeoutMs: streaming && (anotherTarget || timeouts.lastTargetTtft) ? (facts.ttftTimeoutMs ?? timeouts.ttftTimeoutMs) : undefined,
     requestTimeoutMs: requestTimeoutMs ?? timeouts.requestTimeoutMs,
     requestTimeoutEndsAtRelease: streaming && requestTimeoutMs === undefined && !timeouts.requestTimeoutIsSet,
     idleTimeoutMs: streaming || timeouts.idleTimeoutIsSet ? timeouts.idleTimeoutMs : undefined,

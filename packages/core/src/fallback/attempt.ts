@@ -11,6 +11,7 @@ import { deadlineFailure, type GateDeadline, type GateOutput, type GateRules, ty
 import { failureFromHttp } from "../gate/in-band-error.js";
 import { Inspector } from "../gate/inspector.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
+import { isUndecodableBody } from "../upstream/decoding.js";
 import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../upstream/upstream.js";
 import { Deadlines } from "./deadlines.js";
 import { ErrorAnswer } from "./error-answer.js";
@@ -19,6 +20,8 @@ import { StreamBody } from "./stream-body.js";
 
 export interface AttemptSpec {
   readonly request: UpstreamRequest;
+  /** On the clock. Earlier than the request is sent where a credential had to be fetched. */
+  readonly startedAt: number;
   readonly protocol: GateProtocol;
   /** Absent: the answer is relayed ungated. */
   readonly rules: GateRules | undefined;
@@ -45,19 +48,21 @@ export interface AttemptClocks {
   readonly writeStallTimeoutMs: number;
 }
 
+export interface AttemptReleased {
+  readonly type: "released";
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: ReleasedBody;
+  /** The body is no stream of the protocol: it keeps the provider's content type. */
+  readonly jsonBody: boolean;
+  readonly reason: string;
+  readonly ttftMs: number;
+  readonly holdMs: number;
+  readonly heldBytes: number;
+}
+
 export type AttemptResult =
-  | {
-      readonly type: "released";
-      readonly status: number;
-      readonly headers: ResponseHeaders;
-      readonly body: ReleasedBody;
-      /** The body is no stream of the protocol: it keeps the provider's content type. */
-      readonly jsonBody: boolean;
-      readonly reason: string;
-      readonly ttftMs: number;
-      readonly holdMs: number;
-      readonly heldBytes: number;
-    }
+  | AttemptReleased
   | {
       readonly type: "rejected";
       readonly failure: Failure;
@@ -66,13 +71,17 @@ export type AttemptResult =
       readonly durationMs: number;
     };
 
-/** What happens to an attempt besides its result. Called synchronously; must not throw. */
+/** What happens to an attempt besides its result, in this order. Called synchronously; must not throw. */
 export interface AttemptObserver {
   onOverflow(limit: OverflowLimit, heldBytes: number): void;
+  /** At the moment of release. The result follows in a microtask, when the stream may be over already. */
+  onRelease(result: AttemptReleased): void;
   /** An in-band failure went by, or the stream broke. At most once. */
   onStreamFail(failure: Failure, durationMs: number, bytes: number): void;
-  /** After release, exactly once: the body was handed over to its end, or the client left (`failure` 499). */
-  onStreamEnd(end: { complete: boolean; failure: Failure | undefined; durationMs: number; bytes: number }): void;
+  /** The provider's stream is over. Not where the client left before. */
+  onStreamEnd(end: { complete: boolean; durationMs: number; bytes: number }): void;
+  /** After release, exactly once: the body was handed over to its end, or the client left (499). */
+  onBodyEnd(left: Failure | undefined): void;
 }
 
 type Clocks = GateDeadline | "connect";
@@ -96,6 +105,9 @@ export class Attempt implements UpstreamHandler {
   #holdingSince: number | undefined;
   #failed = false;
   #connected = false;
+  #detailing = false;
+  #paused = false;
+  #bodyEnded = false;
 
   /** Starts at once. */
   static run(
@@ -120,7 +132,7 @@ export class Attempt implements UpstreamHandler {
     this.#spec = spec;
     this.#clock = clock;
     this.#observer = observer;
-    this.#startedAt = clock.now();
+    this.#startedAt = spec.startedAt;
     this.#inspector = spec.rules === undefined ? undefined : new Inspector(spec.protocol, spec.rules, spec.maxHeldBytes);
     this.#deadlines = new Deadlines(clock, (kind, timeoutMs) => this.#onDeadline(kind, timeoutMs));
   }
@@ -185,6 +197,7 @@ export class Attempt implements UpstreamHandler {
       case "error-answer":
         return this.#rejectErrorAnswer();
       case "gated":
+        if (isUndecodableBody(cause)) return this.#reject({ ...failures.invalidBody(), cause });
         return this.#apply((this.#inspector as Inspector).error(cause));
       case "relaying":
         if (this.#inspector === undefined) return this.#fail(failures.networkFailure(cause, true), true);
@@ -197,17 +210,18 @@ export class Attempt implements UpstreamHandler {
   #armFirst(): void {
     const { clocks } = this.#spec;
     const at = this.#startedAt;
-    this.#deadlines.set("connect", at + clocks.connectTimeoutMs, clocks.connectTimeoutMs);
+    this.#deadlines.set("connect", this.#clock.now() + clocks.connectTimeoutMs, clocks.connectTimeoutMs);
     if (clocks.ttftTimeoutMs !== undefined) this.#deadlines.set("ttft", at + clocks.ttftTimeoutMs, clocks.ttftTimeoutMs);
     this.#deadlines.set("request", at + clocks.requestTimeoutMs, clocks.requestTimeoutMs);
     if (clocks.total !== undefined) this.#deadlines.set("total", clocks.total.at, clocks.total.timeoutMs);
-    if (clocks.idleTimeoutMs !== undefined) this.#deadlines.set("idle", at + clocks.idleTimeoutMs, clocks.idleTimeoutMs);
+    this.#touch();
   }
 
-  /** Any byte re-arms the idle clock. */
+  /** Any byte re-arms the idle clock. While the client takes nothing, the provider's silence is no fault of its own. */
   #touch(): void {
     const { idleTimeoutMs } = this.#spec.clocks;
-    if (idleTimeoutMs !== undefined && this.#phase !== "closed") this.#deadlines.set("idle", this.#clock.now() + idleTimeoutMs, idleTimeoutMs);
+    if (idleTimeoutMs === undefined || this.#paused || this.#phase === "closed") return;
+    this.#deadlines.set("idle", this.#clock.now() + idleTimeoutMs, idleTimeoutMs);
   }
 
   /** The hold clock starts with the first upstream byte. */
@@ -244,10 +258,7 @@ export class Attempt implements UpstreamHandler {
     switch (output.type) {
       case "hold":
         // The one place where the machine waits for a frame with a clock of its own.
-        if (this.#inspector?.phase === "awaiting-detail") {
-          const { failureDetailTimeoutMs } = this.#spec.clocks;
-          this.#deadlines.set("detail", this.#clock.now() + failureDetailTimeoutMs, failureDetailTimeoutMs);
-        }
+        if (this.#inspector?.phase === "awaiting-detail") this.#startDetail();
         return;
       case "release":
         if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0);
@@ -276,8 +287,15 @@ export class Attempt implements UpstreamHandler {
   #startErrorAnswer(): void {
     this.#phase = "error-answer";
     this.#errorAnswer = new ErrorAnswer();
-    const { failureDetailTimeoutMs } = this.#spec.clocks;
     // The status is known; its body may take no longer than the detail of an in-band failure.
+    this.#startDetail();
+  }
+
+  /** Once: a provider that only keeps the connection alive does not move it. */
+  #startDetail(): void {
+    if (this.#detailing) return;
+    this.#detailing = true;
+    const { failureDetailTimeoutMs } = this.#spec.clocks;
     this.#deadlines.set("detail", this.#clock.now() + failureDetailTimeoutMs, failureDetailTimeoutMs);
   }
 
@@ -294,7 +312,7 @@ export class Attempt implements UpstreamHandler {
     if (clocks.requestTimeoutEndsAtRelease) this.#deadlines.clear("request");
     this.#phase = "relaying";
     this.#body = new StreamBody(this, held);
-    this.#settle({
+    const result: AttemptReleased = {
       type: "released",
       status: this.#status,
       headers: this.#headers as ResponseHeaders,
@@ -304,7 +322,9 @@ export class Attempt implements UpstreamHandler {
       ttftMs: now - this.#startedAt,
       holdMs: this.#holdingSince === undefined ? 0 : now - this.#holdingSince,
       heldBytes: this.#inspector?.heldBytes ?? 0,
-    });
+    };
+    this.#observer.onRelease(result);
+    this.#settle(result);
     this.#recordFailure(this.#inspector?.recorded);
   }
 
@@ -328,7 +348,7 @@ export class Attempt implements UpstreamHandler {
 
   #finish(complete: boolean): void {
     this.#recordFailure(this.#inspector?.recorded);
-    this.#endStream(complete, undefined);
+    this.#endStream(complete);
     this.#body?.finish({ type: "finish" });
   }
 
@@ -336,7 +356,7 @@ export class Attempt implements UpstreamHandler {
     this.#call?.abort();
     this.#recordFailure(failure);
     const event = append ? this.#errorEvent(failure) : undefined;
-    this.#endStream(false, undefined);
+    this.#endStream(false);
     if (event !== undefined) this.#body?.push(event);
     this.#body?.finish({ type: "fail", failure });
   }
@@ -348,9 +368,9 @@ export class Attempt implements UpstreamHandler {
     return this.#spec.protocol.errorEvent({ failure, sequenceNumber, responseId });
   }
 
-  #endStream(complete: boolean, failure: Failure | undefined): void {
+  #endStream(complete: boolean): void {
     this.#close();
-    this.#observer.onStreamEnd({ complete, failure, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
+    this.#observer.onStreamEnd({ complete, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
   }
 
   #close(): void {
@@ -363,29 +383,39 @@ export class Attempt implements UpstreamHandler {
 
   pause(): void {
     if (this.#phase !== "relaying") return;
-    // While the client takes nothing, the provider's silence is no fault of its own.
+    this.#paused = true;
     this.#deadlines.clear("idle");
     this.#call?.pause();
   }
 
   resume(): void {
-    if (this.#phase !== "relaying") return;
+    if (!this.#paused) return;
+    this.#paused = false;
     this.#touch();
     this.#call?.resume();
   }
 
   cancel(reason: CancelReason): void {
-    if (this.#phase !== "relaying") return;
-    const failure = reason === "client-abort" ? failures.clientAbort() : failures.writeStall(this.#spec.clocks.writeStallTimeoutMs);
-    if (this.#spec.detached && reason === "client-abort") {
-      this.#observer.onStreamEnd({ complete: false, failure, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
+    const left = reason === "client-abort" ? failures.clientAbort() : failures.writeStall(this.#spec.clocks.writeStallTimeoutMs);
+    if (this.#phase === "relaying" && this.#spec.detached && reason === "client-abort") {
       this.#phase = "dropping";
-      this.#call?.resume();
-      return;
+      this.resume();
+    } else {
+      this.#call?.abort();
+      this.#inspector?.close();
+      this.#close();
     }
-    this.#call?.abort();
-    this.#inspector?.close();
-    this.#endStream(false, failure);
+    this.#endBody(left);
+  }
+
+  handedOver(): void {
+    this.#endBody(undefined);
+  }
+
+  #endBody(left: Failure | undefined): void {
+    if (this.#bodyEnded) return;
+    this.#bodyEnded = true;
+    this.#observer.onBodyEnd(left);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from "../clock.js";
 import type { ResolvedConfig } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
 import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
-import { clientAbort } from "../gate/failures.js";
+import { clientAbort, internal, totalTimeout } from "../gate/failures.js";
 import { gateRules } from "../gate/options.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
 import type { Recorder } from "../observability/recorder.js";
@@ -65,7 +65,9 @@ export class FallbackRun {
   readonly #onAbort = (): void => this.#abort();
   #attempt: Attempt | undefined;
   #wake: (() => void) | undefined;
+  /** Made at the moment of release: the stream may be over before the event is yielded. */
   #released: ReleasedEvent | undefined;
+  #committed = false;
   #over = false;
 
   constructor(deps: FallbackDeps, facts: RunFacts) {
@@ -73,44 +75,50 @@ export class FallbackRun {
     this.#facts = facts;
     const { total } = facts.clocks;
     const targets = facts.resolution.targets.map(({ target }) => target);
-    this.#plan = new Plan(targets, total === undefined ? Infinity : total.at, deps.random);
+    const lastStart = total === undefined ? Infinity : total.at - facts.resolution.timeouts.minAttemptMs;
+    this.#plan = new Plan(targets, lastStart, deps.random);
   }
 
   async *events(): AsyncGenerator<GatewayEvent, void, undefined> {
     const { signal } = this.#facts.request;
     signal.addEventListener("abort", this.#onAbort);
-    let committed = false;
     try {
-      let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now() });
-      while (true) {
-        if (signal.aborted) return this.#recordAbort("waiting");
-        if (step.type === "give-up") {
-          yield this.#giveUp(step.failure, step.rejection);
-          return;
-        }
-        if (step.type === "wait") {
-          await this.#wait(step.until);
-          if (!signal.aborted) step = this.#plan.step({ type: "waited", now: this.#now() });
-          continue;
-        }
-        const routed = this.#facts.resolution.targets[step.target] as RoutedTarget;
-        const number = this.#trail.length + 1;
-        yield { type: "attempt-start", attempt: number, target: routed.id };
-        const { result, clientCredential } = await this.#try(routed, number, step);
-        if (result.type === "released") {
-          committed = true;
-          yield this.#release(routed, number, result);
-          return;
-        }
-        const rejected = this.#reject(routed, number, result, clientCredential);
-        if (signal.aborted) continue;
-        yield rejected;
-        step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now() });
-      }
+      yield* this.#steps();
+    } catch (cause) {
+      this.#end("failure", 500, internal(cause));
+      throw cause;
     } finally {
       // A consumer that stops iterating has left, too.
-      if (!committed) this.#abort();
-      if (!committed || this.#over) signal.removeEventListener("abort", this.#onAbort);
+      if (!this.#committed) this.#recordAbort("waiting");
+      if (!this.#committed || this.#over) signal.removeEventListener("abort", this.#onAbort);
+    }
+  }
+
+  async *#steps(): AsyncGenerator<GatewayEvent, void, undefined> {
+    const { signal } = this.#facts.request;
+    let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now() });
+    while (!signal.aborted) {
+      if (step.type === "give-up") return yield this.#giveUp(step.failure, step.rejection);
+      if (step.type === "wait") {
+        await this.#wait(step.until);
+        if (!signal.aborted) step = this.#plan.step({ type: "waited", now: this.#now() });
+        continue;
+      }
+      const routed = this.#facts.resolution.targets[step.target] as RoutedTarget;
+      const number = this.#trail.length + 1;
+      yield { type: "attempt-start", attempt: number, target: routed.id };
+      if (signal.aborted) return;
+      const { result, clientCredential } = await this.#try(routed, number, step);
+      if (result.type === "released") {
+        // The client may have left while the result was on its way, or before a detached answer came.
+        if (signal.aborted) return result.body.cancel();
+        this.#committed = true;
+        return yield this.#released as ReleasedEvent;
+      }
+      const rejected = this.#reject(routed, number, result, clientCredential);
+      if (signal.aborted) return;
+      yield rejected;
+      step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now() });
     }
   }
 
@@ -127,14 +135,16 @@ export class FallbackRun {
     const deps = this.#deps;
     facts.recorder.record({ type: "attempt-start", ...recorded(routed, number), retry: step.retry });
     const startedAt = this.#now();
-    const request = await targetRequest({ ...facts, config: deps.config }, routed);
+    const request = await targetRequest({ ...facts, config: deps.config, clock: deps.clock }, routed);
     const rejected = (failure: Failure): { result: AttemptResult; clientCredential: boolean } => ({
       result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt },
       clientCredential: false,
     });
     if (facts.request.signal.aborted) return rejected(clientAbort());
+    const { total } = facts.clocks;
+    if (total !== undefined && this.#now() >= total.at) return rejected(totalTimeout(total.timeoutMs));
     if (isFailure(request)) return rejected(request);
-    const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks);
+    const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks, step.anotherTarget);
     const rules = gateRules(facts.protocol, deps.config.gate, {
       ttftTimeoutMs: clocks.ttftTimeoutMs,
       anotherTarget: step.anotherTarget,
@@ -144,6 +154,7 @@ export class FallbackRun {
     const { attempt, result } = Attempt.run(
       {
         request: request.upstream,
+        startedAt,
         protocol: facts.protocol,
         rules: facts.gated ? rules : undefined,
         clocks,
@@ -165,18 +176,20 @@ export class FallbackRun {
     let failed: Failure | undefined;
     return {
       onOverflow: (limit, heldBytes) => recorder.record({ type: "gate-overflow", ...attempt, limit, heldBytes }),
+      onRelease: (result) => this.#release(routed, number, result),
       onStreamFail: (failure, durationMs, bytes) => {
+        if (this.#over) return;
         failed = failure;
         recorder.record({ type: "stream-fail", ...attempt, failure, durationMs, bytes });
       },
-      onStreamEnd: ({ complete, failure, durationMs, bytes }) => {
-        if (failed === undefined && failure === undefined) recorder.record({ type: "stream-end", ...attempt, complete, durationMs, bytes });
-        this.#endStream(failed, failure);
+      onStreamEnd: ({ complete, durationMs, bytes }) => {
+        if (failed === undefined && !this.#over) recorder.record({ type: "stream-end", ...attempt, complete, durationMs, bytes });
       },
+      onBodyEnd: (left) => this.#endBody(failed, left),
     };
   }
 
-  #release(routed: RoutedTarget, number: number, result: AttemptResult & { type: "released" }): ReleasedEvent {
+  #release(routed: RoutedTarget, number: number, result: AttemptResult & { type: "released" }): void {
     const facts = this.#facts;
     this.#trail.push({ target: routed.id, status: result.status, code: undefined, durationMs: result.ttftMs });
     const { status, ttftMs, holdMs, heldBytes, reason } = result;
@@ -187,9 +200,6 @@ export class FallbackRun {
     const headers = releasedHeaders(result.headers, facts.protocol, { jsonBody, judged, encoded: !facts.gated }, own);
     const { writeStallTimeoutMs } = routed.target.timeouts;
     this.#released = { type: "released", status, headers, body: result.body, writeStallTimeoutMs };
-    // The client may have left while the result was on its way.
-    if (facts.request.signal.aborted) result.body.cancel();
-    return this.#released;
   }
 
   #reject(
@@ -206,7 +216,6 @@ export class FallbackRun {
 
   #giveUp(failure: Failure, rejection: number): FailedEvent {
     const facts = this.#facts;
-    this.#over = true;
     const { headers, clientCredential } = this.#rejected[rejection] as Rejected;
     const upstreamMs = this.#trail[this.#trail.length - 1]?.durationMs ?? 0;
     const told = maskFailure(failure, clientCredential);
@@ -219,21 +228,26 @@ export class FallbackRun {
     return routingHeaders({ prefix, expose, requestId: this.#facts.requestId, trail: this.#trail, holdMs, upstreamMs });
   }
 
-  /** After release: the stream ended, broke, or the client left. */
-  #endStream(failed: Failure | undefined, left: Failure | undefined): void {
-    this.#over = true;
+  /** After release: the body was handed over to its end, or the client left. */
+  #endBody(failed: Failure | undefined, left: Failure | undefined): void {
     this.#facts.request.signal.removeEventListener("abort", this.#onAbort);
-    if (left !== undefined) return this.#recordAbort("streaming", left);
-    this.#end(failed === undefined ? "success" : "failure", this.#released?.status ?? 200, failed);
+    const { status } = this.#released as ReleasedEvent;
+    // A client that leaves at the error event which it was sent has seen a failure.
+    if (failed !== undefined) return this.#end("failure", status, failed);
+    if (left !== undefined) return this.#recordAbort(this.#committed ? "streaming" : "waiting", left);
+    this.#end("success", status, undefined);
   }
 
   #recordAbort(phase: "waiting" | "streaming", failure: Failure = clientAbort()): void {
-    this.#over = true;
+    if (this.#over) return;
     this.#facts.recorder.record({ type: "client-abort", phase, failure });
     this.#end("client-abort", phase === "streaming" ? (this.#released?.status ?? 200) : failure.status, failure);
   }
 
+  /** The last event, once. */
   #end(outcome: "success" | "failure" | "client-abort", status: number, failure: Failure | undefined): void {
+    if (this.#over) return;
+    this.#over = true;
     const last = this.#trail[this.#trail.length - 1];
     const durationMs = this.#now() - this.#facts.startedAt;
     this.#facts.recorder.record({

@@ -5,7 +5,7 @@
  *   unless the provider said not to. `Retry-After` sets the delay; one longer than `maxDelayMs` means no retry.
  * - A fallback is the next target in the order that may be fallen back to: for a status on the failed target's list, a
  *   network error, or a failure that always moves on (a TTFT timeout).
- * - Nothing begins after the total deadline.
+ * - Nothing begins at the total deadline or after it.
  *
  * No clock, no timer, no I/O. Upstream calls per request are at most the sum over the targets of 1 + their retries.
  */
@@ -62,19 +62,19 @@ interface Rejection {
 
 export class Plan {
   readonly #targets: readonly PlanTarget[];
-  readonly #totalDeadline: number;
+  readonly #lastStart: number;
   readonly #random: () => number;
   readonly #rejected: Rejection[] = [];
   #state: PlanState = { phase: "ready" };
 
   /**
    * @param targets at least one, in the order to be tried
-   * @param totalDeadline on the clock of the inputs; Infinity: none
+   * @param lastStart on the clock of the inputs: nothing begins then or later; Infinity: no such time
    * @param random in [0, 1), for the jitter
    */
-  constructor(targets: readonly PlanTarget[], totalDeadline: number, random: () => number) {
+  constructor(targets: readonly PlanTarget[], lastStart: number, random: () => number) {
     this.#targets = targets;
-    this.#totalDeadline = totalDeadline;
+    this.#lastStart = lastStart;
     this.#random = random;
   }
 
@@ -86,7 +86,8 @@ export class Plan {
         return this.#attempt(0, 0);
       case "waited":
         if (state.phase !== "waiting") throw new Error("the plan is not waiting");
-        return this.#attempt(state.target, state.retries);
+        // A timer may be late.
+        return input.now >= this.#lastStart ? this.#giveUp() : this.#attempt(state.target, state.retries);
       case "rejected":
         if (state.phase !== "attempting") throw new Error("the plan has no attempt under way");
         return this.#rejectedAt(state.target, state.retries, input.failure, input.now);
@@ -102,9 +103,9 @@ export class Plan {
     this.#rejected.push({ failure, fellBack: index > 0 });
     const target = this.#targets[index] as PlanTarget;
     const next = this.#next(index);
-    if (final.has(failure.kind) || now >= this.#totalDeadline) return this.#giveUp();
+    if (final.has(failure.kind) || now >= this.#lastStart) return this.#giveUp();
     const delay = this.#retryDelay(target, retries, failure, next !== undefined);
-    if (delay !== undefined && now + delay < this.#totalDeadline) {
+    if (delay !== undefined && now + delay < this.#lastStart) {
       if (delay === 0) return this.#attempt(index, retries + 1);
       this.#state = { phase: "waiting", target: index, retries: retries + 1 };
       return { type: "wait", until: now + delay };

@@ -3,8 +3,8 @@
  * queued for an iterator with back-pressure.
  */
 
-import { GatewayError } from "../errors.js";
 import type { BodyEnd, BodySink, CancelReason, ReleasedBody } from "../events.js";
+import { BodyReader } from "./body-reader.js";
 
 /** What the body needs of whoever feeds it. */
 export interface BodySource {
@@ -12,6 +12,8 @@ export interface BodySource {
   resume(): void;
   /** The reader left before the end. */
   cancel(reason: CancelReason): void;
+  /** The reader has everything, the end included. */
+  handedOver(): void;
 }
 
 /** Queued bytes at which the source is paused while nobody reads. */
@@ -25,6 +27,7 @@ export class StreamBody implements ReleasedBody {
   #paused = false;
   #end: BodyEnd | undefined;
   #ended = false;
+  #onCancel: (() => void) | undefined;
 
   constructor(source: BodySource, held: Uint8Array[]) {
     this.#source = source;
@@ -71,6 +74,7 @@ export class StreamBody implements ReleasedBody {
     this.#ended = true;
     this.#queue = [];
     this.#source.cancel(reason);
+    this.#onCancel?.();
   }
 
   #pause(): void {
@@ -81,73 +85,23 @@ export class StreamBody implements ReleasedBody {
 
   #flush(): void {
     const sink = this.#sink;
-    if (sink === undefined || this.#paused) return;
-    while (this.#queue.length > 0) {
+    if (sink === undefined) return;
+    while (!this.#paused && this.#queue.length > 0) {
       const chunk = this.#queue.shift() as Uint8Array;
       this.#queuedBytes -= chunk.length;
-      if (!sink.write(chunk)) {
-        this.#pause();
-        break;
-      }
+      if (!sink.write(chunk)) this.#pause();
     }
     if (this.#queue.length > 0 || this.#end === undefined || this.#ended) return;
     // Also while paused: the sink's own buffer holds the last chunk, and nothing more will come.
     this.#ended = true;
     sink.end(this.#end);
+    this.#source.handedOver();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    const sink = new PullSink();
-    this.pipeTo(sink);
-    try {
-      while (true) {
-        const chunk = sink.shift();
-        if (chunk !== undefined) {
-          yield chunk;
-          continue;
-        }
-        if (sink.ended !== undefined) {
-          if (sink.ended.type === "fail") throw new GatewayError(sink.ended.failure);
-          return;
-        }
-        this.resume();
-        await sink.wait();
-      }
-    } finally {
-      this.cancel();
-    }
-  }
-}
-
-/** A sink that is read by pulling. Takes one chunk, then asks for a pause. */
-class PullSink implements BodySink {
-  readonly #chunks: Uint8Array[] = [];
-  #wake: (() => void) | undefined;
-  ended: BodyEnd | undefined;
-
-  write(chunk: Uint8Array): boolean {
-    this.#chunks.push(chunk);
-    this.#wake?.();
-    return false;
-  }
-
-  end(end: BodyEnd): void {
-    this.ended = end;
-    this.#wake?.();
-  }
-
-  shift(): Uint8Array | undefined {
-    return this.#chunks.shift();
-  }
-
-  /** Resolves when there is a chunk or the end. */
-  wait(): Promise<void> {
-    if (this.#chunks.length > 0 || this.ended !== undefined) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        resolve();
-      };
-    });
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
+    const reader = new BodyReader(this);
+    this.pipeTo(reader);
+    this.#onCancel = () => reader.cancelled();
+    return reader;
   }
 }

@@ -1,5 +1,6 @@
 /** The request as one target gets it. */
 
+import type { Clock } from "../clock.js";
 import type { ResolvedConfig } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
 import type { GatewayRequest } from "../request.js";
@@ -11,6 +12,7 @@ import { queryOf, type Route } from "../routing/routes.js";
 import { upstreamPath } from "../upstream/path.js";
 import { requestHeaders, withSignedHeaders } from "../upstream/request-headers.js";
 import type { UpstreamRequest } from "../upstream/upstream.js";
+import { askHost } from "./ask-host.js";
 
 export interface TargetRequestFacts {
   readonly requestId: string;
@@ -18,6 +20,7 @@ export interface TargetRequestFacts {
   readonly request: GatewayRequest;
   readonly body: RequestBody;
   readonly config: ResolvedConfig;
+  readonly clock: Clock;
 }
 
 export interface TargetRequest {
@@ -26,16 +29,21 @@ export interface TargetRequest {
   readonly clientCredential: boolean;
 }
 
-/** Asks for the key (and the signature) every time: both may be short-lived. Never throws. */
+/**
+ * Asks for the key (and the signature) every time: both may be short-lived. Each may take as long as connecting; later, or
+ * when the client leaves, it counts as missing.
+ */
 export async function targetRequest(facts: TargetRequestFacts, { target, model }: RoutedTarget): Promise<TargetRequest | Failure> {
   const { provider } = target;
   const path = upstreamPath(provider, { route: facts.route.path, model, query: queryOf(facts.request.url) });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
   const body = encodeBody(facts.body, bodyEdits(facts, target, model));
+  const limits = { clock: facts.clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.request.signal };
   let apiKey: string | undefined;
   try {
     const context = { requestId: facts.requestId, provider: provider.name, model, identity: facts.request.identity, signal: facts.request.signal };
-    apiKey = typeof provider.apiKey === "function" ? await provider.apiKey(context) : provider.apiKey;
+    const { apiKey: key } = provider;
+    apiKey = typeof key === "function" ? await askHost(() => key(context), limits) : key;
   } catch (cause) {
     return noCredential(cause);
   }
@@ -49,10 +57,11 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
     clientQueryKey: new URLSearchParams(queryOf(facts.request.url)).get("key") ?? undefined,
     headersOverride: target.headersOverride,
   });
-  if (!("invalidHeader" in headers) && provider.sign !== undefined) {
+  const { sign, origin, region } = provider;
+  if (!("invalidHeader" in headers) && sign !== undefined) {
+    const unsigned = { method: "POST", url: origin + path, headers: toRecord(headers.headers), body, region };
     try {
-      const signed = await provider.sign({ method: "POST", url: provider.origin + path, headers: toRecord(headers.headers), body, region: provider.region });
-      headers = withSignedHeaders(headers, signed);
+      headers = withSignedHeaders(headers, await askHost(() => sign(unsigned), limits));
     } catch (cause) {
       return noCredential(cause);
     }
@@ -61,7 +70,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
   return {
     upstream: {
       method: "POST",
-      origin: provider.origin,
+      origin,
       path,
       headers: headers.headers,
       body,
