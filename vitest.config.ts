@@ -10,6 +10,8 @@ export default defineConfig({
     alias: [
       { find: /^@first-chunk\/core$/, replacement: source("core/src/index.ts") },
       { find: /^@first-chunk\/core\/gate$/, replacement: source("core/src/gate/index.ts") },
+      { find: /^@first-chunk\/core\/opentelemetry$/, replacement: source("core/src/observability/opentelemetry.ts") },
+      { find: /^@first-chunk\/core\/prometheus$/, replacement: source("core/src/observability/prometheus.ts") },
       { find: /^@first-chunk\/core\/testing$/, replacement: source("core/src/testing/index.ts") },
       { find: /^@first-chunk\/express$/, replacement: source("express/src/index.ts") },
       { find: /^@first-chunk\/koa$/, replacement: source("koa/src/index.ts") },
