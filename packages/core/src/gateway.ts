@@ -19,6 +19,7 @@ import { answersToolResult, isStreaming, modelKey, readRequestBody } from "./rou
 import { resolveModel } from "./routing/resolve.js";
 import { matchRoute, type Route } from "./routing/routes.js";
 import { createUndiciClient } from "./upstream/client.js";
+import { decodingClient } from "./upstream/decoding.js";
 import type { UpstreamClient } from "./upstream/upstream.js";
 
 /** Parts that tests replace. */
@@ -77,7 +78,7 @@ class DefaultGateway implements Gateway {
     this.#deps = {
       config,
       clock: deps.clock ?? systemClock,
-      client: deps.client ?? createUndiciClient({ dispatcher: config.dispatcher as never }),
+      client: decodingClient(deps.client ?? createUndiciClient({ dispatcher: config.dispatcher as never })),
       random: deps.random ?? Math.random,
     };
     this.#served = new Set([...config.providers.values()].flatMap((provider) => [...provider.protocols]));
