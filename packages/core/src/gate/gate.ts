@@ -117,6 +117,11 @@ export class Gate {
     return this.#state.phase;
   }
 
+  /** Committed, and the protocol's end has been seen: what follows is usage and the like. */
+  get complete(): boolean {
+    return this.#state.phase === "committed" && this.#state.complete;
+  }
+
 
   step(input: GateInput): GateOutput {
     switch (this.#state.phase) {

@@ -10,6 +10,7 @@ import { createEventDecoder } from "./frames.js";
 import { Gate, type GateDeadline, type GateInput, type GateOutput, type GatePhase, type GateRules } from "./gate.js";
 import { Judge } from "./judge.js";
 import type { GateProtocol } from "./protocols/protocol.js";
+import type { TokenUsage } from "./usage.js";
 import { Watch } from "./watch.js";
 
 const forward: GateOutput = { type: "forward" };
@@ -66,6 +67,14 @@ export class Inspector {
   }
   get responseId(): string | undefined {
     return this.#judge.responseId;
+  }
+  /** What the provider has told so far. */
+  get usage(): TokenUsage | undefined {
+    return this.#judge.usage;
+  }
+  /** The model that answers, in the provider's words. */
+  get responseModel(): string | undefined {
+    return this.#judge.responseModel;
   }
 
   /** Anything but `hold`, `release` and `reject` before release, or `forward` after it, is `ignore`. */
@@ -159,6 +168,7 @@ export class Inspector {
       },
       begun <= 0 ? new Uint8Array(0) : tailOf(this.#held, begun),
     );
+    this.#watch.everything = this.#gate.complete;
     if (this.#watch.blind) this.#gate.step({ type: "blind" });
   }
 
@@ -166,7 +176,12 @@ export class Inspector {
     const watch = this.#watch;
     if (watch !== undefined) {
       const frames = watch.push(chunk);
-      if (frames.length > 0) this.#judgeFrames(frames, false);
+      if (frames.length > 0) {
+        this.#judgeFrames(frames, false);
+        // Usage may follow in frames without a marker. Looking for it sooner would decode every frame of the servers that
+        // repeat it in each.
+        watch.everything = this.#gate.complete;
+      }
       if (watch.blind) this.#gate.step({ type: "blind" });
     } else {
       this.#judgeFrames(this.#decoder.push(chunk), false);

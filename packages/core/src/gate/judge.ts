@@ -2,8 +2,13 @@
 
 import type { Frame } from "./frame.js";
 import type { GateInput } from "./gate.js";
+import { stringAt } from "./json-value.js";
 import type { GateProtocol, ParsedFrame } from "./protocols/protocol.js";
+import { mergeUsage, readUsage, type TokenUsage } from "./usage.js";
 import { malformed, neutral, type Verdict } from "./verdict.js";
+
+/** Longest name of a model that is kept. */
+const maxModelLength = 200;
 
 export class Judge {
   readonly #protocol: GateProtocol;
@@ -12,6 +17,10 @@ export class Judge {
   /** The highest `sequence_number` and the response id, for an error event after release. */
   sequenceNumber: number | undefined;
   responseId: string | undefined;
+  /** What the frames judged so far said of usage. */
+  usage: TokenUsage | undefined;
+  /** The model that answers, in the provider's words: the first that a frame names. */
+  responseModel: string | undefined;
 
   constructor(protocol: GateProtocol) {
     this.#protocol = protocol;
@@ -51,10 +60,19 @@ export class Judge {
 
   #note(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
+    this.usage = mergeUsage(this.usage, readUsage(value));
+    this.responseModel ??= modelOf(value);
     const { sequence_number: sequence, response } = value as { sequence_number?: unknown; response?: { id?: unknown } | null };
     if (typeof sequence === "number" && sequence > (this.sequenceNumber ?? -1)) this.sequenceNumber = sequence;
     if (typeof response === "object" && response !== null && typeof response.id === "string") this.responseId = response.id;
   }
+}
+
+function modelOf(value: object): string | undefined {
+  const { model, modelVersion, response, message } = value as Record<string, unknown>;
+  const names = [model, modelVersion, stringAt(response, "model"), stringAt(message, "model")];
+  const name = names.find((candidate) => typeof candidate === "string" && candidate !== "") as string | undefined;
+  return name?.slice(0, maxModelLength);
 }
 
 function parse(data: string): unknown {

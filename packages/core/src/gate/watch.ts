@@ -1,6 +1,6 @@
 /**
  * Reads a stream after release at the price of a byte search: only frames that hold one of the protocol's markers are
- * decoded. Changes nothing, delays nothing.
+ * decoded, and those after the protocol's end. Changes nothing, delays nothing.
  */
 
 import { concatBytes, lastSequenceNumber, type MarkerSearch } from "./byte-search.js";
@@ -26,6 +26,8 @@ export class Watch {
   #tail: Uint8Array[] = [];
   #tailBytes = 0;
   #marked = false;
+  /** Every frame is decoded from here on. */
+  everything = false;
   /** A frame was larger than `maxBytes`: it went by unread. */
   blind = false;
   /** The last `sequence_number` that went by in a complete frame. */
@@ -49,7 +51,7 @@ export class Watch {
       return none;
     }
     if (this.#options.numbered) this.#number(chunk.subarray(0, boundary));
-    const judged = marked || this.#marked ? this.#decode(chunk.subarray(0, boundary)) : none;
+    const judged = marked || this.#marked || this.everything ? this.#decode(chunk.subarray(0, boundary)) : none;
     this.#drop();
     if (boundary < chunk.length) {
       const rest = chunk.subarray(boundary);
@@ -61,7 +63,7 @@ export class Watch {
 
   /** The unterminated last frame. */
   end(): readonly Frame[] {
-    if (!this.#marked) return none;
+    if (!this.#marked && !this.everything) return none;
     const decoder = this.#options.createDecoder();
     return [...decoder.push(concatBytes(this.#tail)), ...decoder.end()];
   }

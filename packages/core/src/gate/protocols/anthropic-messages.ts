@@ -76,7 +76,8 @@ export const anthropicMessages: GateProtocol = {
   framing: "blank-line",
   classify: classifyAnthropic,
   alwaysReportsUsage: true,
-  watchMarkers: ["message_stop", "error"],
+  // `message_stop`, and `message_delta`, which holds the usage.
+  watchMarkers: ["message_", "error"],
   contentType: "text/event-stream; charset=utf-8",
   // Claude Code retries a connection that breaks, but takes an error event for the end.
   onMidStreamFailure: "abort",
