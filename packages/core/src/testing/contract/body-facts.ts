@@ -74,28 +74,38 @@ function parsedBodies(harness: AdapterHarness, { describe, it }: ContractFramewo
   });
 }
 
+interface Unservable {
+  readonly name: string;
+  readonly request: ScenarioRequest;
+  readonly statuses: readonly number[];
+}
+
+/** @param valid a body that could be served */
+function unservable(valid: string): Unservable[] {
+  return [
+    { name: "malformed JSON", request: { body: `${valid.slice(0, -1)},}` }, statuses: [400] },
+    { name: "a body that is cut off", request: { body: valid.slice(0, -5) }, statuses: [400] },
+    { name: "no body", request: { body: "" }, statuses: [400] },
+    { name: "JSON that is no object", request: { body: "[1]" }, statuses: [400] },
+    { name: "null", request: { body: "null" }, statuses: [400] },
+    { name: "a request without a model", request: { body: '{"stream":true}' }, statuses: [400] },
+    { name: "a model that is no text", request: { body: '{"model":{"a":1},"stream":true}' }, statuses: [400] },
+    {
+      name: "a form",
+      request: { body: "model=fast", headers: { "content-type": "application/x-www-form-urlencoded" } },
+      statuses: [400, 415],
+    },
+    {
+      name: "a TTFT timeout that is no number",
+      request: { headers: { "x-tfy-ttft-timeout-ms": "1e3" } },
+      statuses: [400],
+    },
+  ];
+}
+
 function unservableBodies(harness: AdapterHarness, { describe, it }: ContractFramework): void {
   for (const protocol of clientProtocols) {
-    const valid = JSON.stringify(protocol.body());
-    const cases: { name: string; request: ScenarioRequest; statuses: number[] }[] = [
-      { name: "malformed JSON", request: { body: `${valid.slice(0, -1)},}` }, statuses: [400] },
-      { name: "a body that is cut off", request: { body: valid.slice(0, -5) }, statuses: [400] },
-      { name: "no body", request: { body: "" }, statuses: [400] },
-      { name: "JSON that is no object", request: { body: "[1]" }, statuses: [400] },
-      { name: "null", request: { body: "null" }, statuses: [400] },
-      { name: "a request without a model", request: { body: '{"stream":true}' }, statuses: [400] },
-      { name: "a model that is no text", request: { body: '{"model":{"a":1},"stream":true}' }, statuses: [400] },
-      {
-        name: "a form",
-        request: { body: "model=fast", headers: { "content-type": "application/x-www-form-urlencoded" } },
-        statuses: [400, 415],
-      },
-      {
-        name: "a TTFT timeout that is no number",
-        request: { headers: { "x-tfy-ttft-timeout-ms": "1e3" } },
-        statuses: [400],
-      },
-    ];
+    const cases = unservable(JSON.stringify(protocol.body()));
 
     describe(`${protocol.name}, requests that cannot be served`, () => {
       for (const { name, request, statuses } of cases) {

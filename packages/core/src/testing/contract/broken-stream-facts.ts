@@ -9,7 +9,12 @@ import { clientProtocols, protocolNamed } from "./client-protocols.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
 import { inScenario } from "./scenario.js";
 
-export function brokenStreamFacts(harness: AdapterHarness, { describe, it }: ContractFramework): void {
+export function brokenStreamFacts(harness: AdapterHarness, framework: ContractFramework): void {
+  brokenStreams(harness, framework);
+  unusualEnds(harness, framework);
+}
+
+function brokenStreams(harness: AdapterHarness, { describe, it }: ContractFramework): void {
   const breaks: { name: string; how: Script; config?: { timeouts: { idleTimeoutMs: number } } }[] = [
     { name: "a reset", how: [reset()] },
     { name: "a connection that closes", how: [fin()] },
@@ -44,7 +49,9 @@ export function brokenStreamFacts(harness: AdapterHarness, { describe, it }: Con
       });
     });
   }
+}
 
+function unusualEnds(harness: AdapterHarness, { describe, it }: ContractFramework): void {
   describe("an error event after release", () => {
     const cases = [
       ["Messages", anthropicErrorAfterText],

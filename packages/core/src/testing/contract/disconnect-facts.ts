@@ -15,6 +15,7 @@ const closesWithinMs = 100;
 
 export function disconnectFacts(harness: AdapterHarness, framework: ContractFramework): void {
   leaving(harness, framework);
+  leavingOtherwise(harness, framework);
   notReading(harness, framework);
 }
 
@@ -62,7 +63,14 @@ function leaving(harness: AdapterHarness, { describe, it }: ContractFramework): 
         assert.equal(world.first.requests.length, 1);
       });
     });
+  });
+}
 
+function leavingOtherwise(harness: AdapterHarness, { describe, it }: ContractFramework): void {
+  const protocol = anyProtocol;
+  const healthy = sse(protocol.healthy());
+
+  describe("a client that leaves", () => {
     it("is noticed before the first attempt, when an earlier middleware is slow", () => {
       const noticed = latch();
       let waits = true;
@@ -72,7 +80,7 @@ function leaving(harness: AdapterHarness, { describe, it }: ContractFramework): 
         await left;
         noticed.open();
       };
-      return inScenario(harness, { protocol, first: second, app: { earlierWait } }, async (world) => {
+      return inScenario(harness, { protocol, first: healthy, app: { earlierWait } }, async (world) => {
         (await world.open()).leave();
         await noticed.opened;
         assert.equal((await world.ask()).status, 200);
@@ -100,7 +108,7 @@ function leaving(harness: AdapterHarness, { describe, it }: ContractFramework): 
     });
 
     it("while it still sends its body calls no provider", () =>
-      inScenario(harness, { protocol, first: second }, async (world) => {
+      inScenario(harness, { protocol, first: healthy }, async (world) => {
         const body = JSON.stringify(protocol.body());
         const headers = { "content-type": "application/json", "content-length": String(body.length + 10) };
         const client = await world.open({ body: undefined, headers });

@@ -10,7 +10,13 @@ import { latch } from "./latch.js";
 import { headerOf } from "./raw-client.js";
 import { inScenario } from "./scenario.js";
 
-export function releaseFacts(harness: AdapterHarness, { describe, it }: ContractFramework): void {
+export function releaseFacts(harness: AdapterHarness, framework: ContractFramework): void {
+  releasedStreams(harness, framework);
+  passingOn(harness, framework);
+  headerFacts(harness, framework);
+}
+
+function releasedStreams(harness: AdapterHarness, { describe, it }: ContractFramework): void {
   for (const protocol of clientProtocols) {
     describe(`${protocol.name}, released`, () => {
       it("passes on every byte of a healthy stream, and ends it", () =>
@@ -62,10 +68,12 @@ export function releaseFacts(harness: AdapterHarness, { describe, it }: Contract
       });
     });
   }
+}
 
-  describe("released", () => {
-    const protocol = anyProtocol;
+function passingOn(harness: AdapterHarness, { describe, it }: ContractFramework): void {
+  const protocol = anyProtocol;
 
+  describe("passing on", () => {
     it("sends each chunk when it comes, through a compression middleware too", () => {
       const go = latch();
       const [last = "", ...others] = protocol.healthy().toReversed();
@@ -108,6 +116,21 @@ export function releaseFacts(harness: AdapterHarness, { describe, it }: Contract
       });
     });
 
+    it("answers a silent provider with 408 when the TTFT timeout expires, and closes its connection", () =>
+      inScenario(harness, { protocol, first: noResponse() }, async ({ ask, first }) => {
+        const answer = await ask({ headers: { "x-tfy-ttft-timeout-ms": "60" } });
+        assert.equal(answer.status, 408);
+        assert.equal(headerOf(answer, "x-should-retry"), "false");
+        assert.match(answer.body.toString(), /TTFT timeout: no first chunk received \(timeout=60ms\)/);
+        assert.equal((await first.requests[0]?.closed)?.byClient, true);
+      }));
+  });
+}
+
+function headerFacts(harness: AdapterHarness, { describe, it }: ContractFramework): void {
+  const protocol = anyProtocol;
+
+  describe("headers", () => {
     it("lets headers of earlier middleware stand, on a stream and on a failure", async () => {
       const earlierHeaders = {
         vary: "Origin",
@@ -146,15 +169,6 @@ export function releaseFacts(harness: AdapterHarness, { describe, it }: Contract
           false,
         );
         assert.equal(sent?.headers["x-api-key"], "key-of-the-target");
-      }));
-
-    it("answers a silent provider with 408 when the TTFT timeout expires, and closes its connection", () =>
-      inScenario(harness, { protocol, first: noResponse() }, async ({ ask, first }) => {
-        const answer = await ask({ headers: { "x-tfy-ttft-timeout-ms": "60" } });
-        assert.equal(answer.status, 408);
-        assert.equal(headerOf(answer, "x-should-retry"), "false");
-        assert.match(answer.body.toString(), /TTFT timeout: no first chunk received \(timeout=60ms\)/);
-        assert.equal((await first.requests[0]?.closed)?.byClient, true);
       }));
   });
 }
