@@ -69,24 +69,26 @@ class AwsFrames implements FrameDecoder {
     if (this.#partial.length < wanted) return to;
     if (this.#length === 0) {
       this.#length = messageLength(this.#partial.bytes) ?? 0;
-      if (this.#length === 0) this.#break(frames);
+      if (this.#length === 0) this.#break(preludeBytes, frames);
+      return to;
+    }
+    const frame = decode(this.#partial.bytes.subarray(0, this.#length));
+    if (frame === undefined) {
+      this.#break(this.#length, frames);
       return to;
     }
     const end = this.#start + this.#length;
-    const frame = decode(this.#partial.bytes.subarray(0, this.#length));
+    frames.push({ kind: "event", ...frame, start: this.#start, end });
     this.#partial.clear();
     this.#length = 0;
-    if (frame === undefined) this.#break(frames);
-    else frames.push({ kind: "event", ...frame, start: this.#start, end });
     this.#start = end;
     return to;
   }
 
-  #break(frames: Frame[]): void {
+  #break(length: number, frames: Frame[]): void {
     this.#broken = true;
-    const end = this.#start + Math.max(this.#length, this.#partial.length);
-    frames.push({ kind: "event", event: brokenFraming, data: "", start: this.#start, end });
     this.#partial.clear();
+    frames.push({ kind: "event", event: brokenFraming, data: "", start: this.#start, end: this.#start + length });
   }
 }
 
