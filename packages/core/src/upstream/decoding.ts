@@ -12,16 +12,16 @@ const freeBytes = 1_048_576;
 /** Decoded bytes for each compressed one, above that. Text compresses to a tenth, seldom to a fiftieth. */
 const maxRatio = 200;
 
-const undecodableBrand: unique symbol = Symbol("first-chunk.UndecodableBody");
+const undecodableBody = "ERR_FIRST_CHUNK_UNDECODABLE_BODY";
 
 /** The bytes are not in the encoding that the header names, or they grow beyond all measure. */
 export class UndecodableBody extends Error {
   override readonly name: string = "UndecodableBody";
-  readonly [undecodableBrand] = true;
+  readonly code: typeof undecodableBody = undecodableBody;
 }
 
 export function isUndecodableBody(error: unknown): error is UndecodableBody {
-  return typeof error === "object" && error !== null && undecodableBrand in error;
+  return error instanceof Error && (error as { code?: unknown }).code === undecodableBody;
 }
 
 /**
