@@ -7,7 +7,7 @@ import type { BodyEnd, ReleasedEvent } from "../src/events.js";
 import { expectOver, requestEnds, send, sendUnread, stage } from "./fallback/serving.js";
 
 const noRetry = { retry: { attempts: 0 } };
-const text = chatTextDeltas()[0] as string;
+const text = chatTextDeltas()[0];
 const json = { "content-type": "application/json" };
 
 /** Runs one target to its end, minute by minute at most. */
@@ -66,7 +66,7 @@ describe("silence, with the default clocks", () => {
   });
 
   it("after release of an Anthropic stream ends in a broken stream without an event", async () => {
-    const scene = stage({ targets: { a: stream([...anthropicPreamble(), anthropicTextDeltas()[0] as string]) }, type: "anthropic" });
+    const scene = stage({ targets: { a: stream([...anthropicPreamble(), anthropicTextDeltas()[0]]) }, type: "anthropic" });
     const run = send(scene, { api: "messages" });
     await scene.clock.advance(300_000);
     expect(run.end).toMatchObject({ type: "fail" });
@@ -187,7 +187,7 @@ describe("the TTFT timeout", () => {
     ["a target that does not answer", mute],
     ["a head without a stream", stream([])],
     ["comments", stream([], ...every(9_000, ": keepalive\n\n", 10))],
-    ["role-only deltas", stream([], ...every(9_000, chatPreamble()[0] as string, 10))],
+    ["role-only deltas", stream([], ...every(9_000, chatPreamble()[0], 10))],
     ["half an event", stream([text.slice(0, 40)], ...every(9_000, "x", 10))],
   ])("is not stopped by %s", async (_name, script) => {
     const { clock, run, call, scene } = await alone(script, noRetry, header);

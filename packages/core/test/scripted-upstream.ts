@@ -183,7 +183,7 @@ export class ScriptedUpstream implements UpstreamClient {
     const before = this.to(request.origin).length;
     this.calls.push(call);
     const scripts = [this.#scripts[request.origin] ?? unreachable].flat();
-    call.run(scripts[Math.min(before, scripts.length - 1)] as Script);
+    call.run(scripts[Math.min(before, scripts.length - 1)]);
     return call;
   }
 

@@ -16,7 +16,7 @@ export interface Setup {
   readonly targets: Readonly<Record<string, Scripts>>;
   readonly type?: "openai" | "openai-compatible" | "anthropic";
   readonly config?: Omit<Partial<GatewayConfig>, "models" | "providers">;
-  /** Merged into the provider of each name. */
+  /** Merged into the provider of each name, in place of its key. */
   readonly providers?: Readonly<Record<string, object>>;
   readonly model?: Partial<Omit<VirtualModelConfig, "targets">>;
   /** Merged into the target of each name. */
@@ -42,7 +42,7 @@ export function stage(setup: Setup): Stage {
   const observed: ObserverEvent[] = [];
   const type = setup.type ?? "openai";
   const baseUrl = (name: string): string => `http://${name}.test${type === "anthropic" ? "" : "/v1"}`;
-  const providers = names.map((name) => [name, { type, baseUrl: baseUrl(name), apiKey: `key-of-${name}`, ...setup.providers?.[name] }]);
+  const providers = names.map((name) => [name, { type, baseUrl: baseUrl(name), ...(setup.providers?.[name] ?? { apiKey: `key-of-${name}` }) }]);
   const targets = names.map((name) => ({ target: `${name}/x`, ...setup.targetConfig?.[name] }));
   const config = {
     ...setup.config,

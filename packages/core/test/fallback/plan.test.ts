@@ -1,0 +1,337 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { defaultFallbackStatusCodes, defaultRetry } from "../../src/config/defaults.js";
+import type { StatusCode } from "../../src/config/status-code.js";
+import type { Failure, FailureKind } from "../../src/errors.js";
+import { Plan, type PlanOutput, type PlanTarget } from "../../src/fallback/plan.js";
+import * as failures from "../../src/gate/failures.js";
+
+function target(own: Partial<PlanTarget["retry"]> & Partial<Omit<PlanTarget, "retry">> = {}): PlanTarget {
+  const { fallbackStatusCodes = defaultFallbackStatusCodes, fallbackCandidate = true, ...retry } = own;
+  return { retry: { ...defaultRetry, ...retry }, fallbackStatusCodes, fallbackCandidate };
+}
+
+function http(status: number, own: Partial<Failure> = {}): Failure {
+  const retryable = [408, 424, 429].includes(status) || (status >= 500 && status !== 501);
+  return { kind: "http", status, code: `code_${status}`, message: `${status}`, retryable, ...own };
+}
+
+/** A plan with its first attempt under way. */
+class Started {
+  readonly plan: Plan;
+  now = 1000;
+
+  constructor(targets: readonly PlanTarget[], lastStart = Infinity, random = 0.5) {
+    this.plan = new Plan(targets, lastStart, () => random);
+    this.plan.step({ type: "start", now: this.now });
+  }
+
+  reject(failure: Failure): PlanOutput {
+    return this.plan.step({ type: "rejected", failure, now: this.now });
+  }
+
+  /** Rejects, and waits where the plan says so. */
+  next(failure: Failure): PlanOutput {
+    const output = this.reject(failure);
+    if (output.type !== "wait") return output;
+    this.now = output.until;
+    return this.plan.step({ type: "waited", now: this.now });
+  }
+}
+
+const retried = { type: "attempt", target: 0, retry: true };
+const fellBack = { type: "attempt", target: 1, retry: false };
+const gaveUp = { type: "give-up" };
+
+describe("the first attempt", () => {
+  it("is at the first target, also where that is no candidate for a fallback", () => {
+    const plan = new Plan([target({ fallbackCandidate: false }), target()], Infinity, () => 0);
+    expect(plan.step({ type: "start", now: 0 })).toEqual({ type: "attempt", target: 0, retry: false, anotherTarget: true });
+  });
+
+  it.each([
+    [[target()], false],
+    [[target(), target({ fallbackCandidate: false })], false],
+    [[target(), target({ fallbackCandidate: false }), target()], true],
+  ])("tells whether another may follow (%#)", (targets, anotherTarget) => {
+    expect(new Plan(targets, Infinity, () => 0).step({ type: "start", now: 0 })).toMatchObject({ anotherTarget });
+  });
+});
+
+describe("retries", () => {
+  it("by default: none while another target remains, two on the last", () => {
+    const plan = new Started([target(), target()]);
+    expect(plan.next(http(500))).toMatchObject({ target: 1, retry: false });
+    expect(plan.next(http(500))).toMatchObject({ target: 1, retry: true });
+    expect(plan.next(http(500))).toMatchObject({ target: 1, retry: true });
+    expect(plan.next(http(500))).toMatchObject(gaveUp);
+  });
+
+  it("a target that is followed only by one that is no candidate is the last", () => {
+    expect(new Started([target(), target({ fallbackCandidate: false })]).next(http(500))).toMatchObject(retried);
+  });
+
+  it("a budget of its own is spent before the next target is tried", () => {
+    const plan = new Started([target({ attempts: 1 }), target()]);
+    expect(plan.next(http(500))).toMatchObject(retried);
+    expect(plan.next(http(500))).toMatchObject(fellBack);
+  });
+
+  it("a budget of 0 on the last target means none", () => {
+    expect(new Started([target({ attempts: 0 })]).next(http(500))).toMatchObject(gaveUp);
+  });
+
+  it.each([429, 500, 502, 503, 504])("%i is retried by default", (status) => {
+    expect(new Started([target()]).next(http(status))).toMatchObject(retried);
+  });
+
+  it.each([400, 401, 403, 404, 408, 409, 413, 422, 424, 501])("%i is not retried by default", (status) => {
+    expect(new Started([target()]).next(http(status))).toMatchObject(gaveUp);
+  });
+
+  it("a listed status of a class that cannot pass is not retried", () => {
+    expect(new Started([target()]).next(http(429, { retryable: false }))).toMatchObject(gaveUp);
+    expect(new Started([target({ onStatusCodes: ["4xx"] })]).next(http(400))).toMatchObject(gaveUp);
+  });
+
+  it("`x-should-retry: false` forbids it, also for a network error", () => {
+    expect(new Started([target()]).next(http(500, { shouldNotRetry: true }))).toMatchObject(gaveUp);
+    expect(new Started([target()]).next({ ...failures.networkFailure(undefined, true), shouldNotRetry: true })).toMatchObject(gaveUp);
+  });
+
+  it("a network error needs no listed status", () => {
+    const plan = [target({ onStatusCodes: [] })];
+    expect(new Started(plan).next(failures.networkFailure(undefined, false))).toMatchObject(retried);
+    expect(new Started(plan).next(failures.connectTimeout(5000))).toMatchObject(retried);
+    expect(new Started(plan).next(failures.idleTimeout(5000))).toMatchObject(gaveUp);
+  });
+
+  it("a 529 in the list matches what was a 529, and no other 503", () => {
+    const only529 = [target({ onStatusCodes: [529] })];
+    expect(new Started(only529).next(http(503, { originalStatus: 529 }))).toMatchObject(retried);
+    expect(new Started(only529).next(http(503))).toMatchObject(gaveUp);
+    expect(new Started([target({ onStatusCodes: [503] })]).next(http(503, { originalStatus: 529 }))).toMatchObject(retried);
+  });
+
+  it("never follow a failure that always moves on", () => {
+    const plan = new Started([target({ attempts: 5, onStatusCodes: ["4xx", "5xx"] })]);
+    expect(plan.next(failures.ttftTimeout(100))).toMatchObject(gaveUp);
+  });
+
+  it("wait a random part of a delay that doubles up to its limit", () => {
+    const plan = new Started([target({ attempts: 10, delayMs: 100, maxDelayMs: 450 })]);
+    const delays = [1, 2, 3, 4, 5].map(() => {
+      const output = plan.reject(http(500));
+      plan.now = output.type === "wait" ? output.until : Number.NaN;
+      plan.plan.step({ type: "waited", now: plan.now });
+      return plan.now;
+    });
+    expect(delays.map((at, index) => at - (delays[index - 1] ?? 1000))).toEqual([50, 100, 200, 225, 225]);
+  });
+
+  it("of no delay are made at once", () => {
+    expect(new Started([target({ delayMs: 0 })]).reject(http(500))).toMatchObject(retried);
+  });
+});
+
+describe("Retry-After", () => {
+  it("sets the delay of a retry, without jitter", () => {
+    expect(new Started([target()]).reject(http(429, { retryAfterMs: 1500 }))).toEqual({ type: "wait", until: 2500 });
+    expect(new Started([target()]).reject(http(429, { retryAfterMs: 8000 }))).toEqual({ type: "wait", until: 9000 });
+    expect(new Started([target()]).reject(http(429, { retryAfterMs: 0 }))).toMatchObject(retried);
+  });
+
+  it("longer than the longest delay means no retry, but a fallback", () => {
+    const late = http(429, { retryAfterMs: 8001 });
+    expect(new Started([target({ attempts: 3 })]).reject(late)).toMatchObject(gaveUp);
+    expect(new Started([target({ attempts: 3 }), target()]).reject(late)).toMatchObject(fellBack);
+  });
+
+  it("is the shortest of all targets in the end", () => {
+    const plan = new Started([target(), target(), target({ attempts: 0 })]);
+    plan.next(http(429, { retryAfterMs: 60_000 }));
+    plan.next(http(503, { retryAfterMs: 20_000 }));
+    expect(plan.next(http(429, { retryAfterMs: 90_000 }))).toMatchObject({ failure: { message: "429", retryAfterMs: 20_000 } });
+  });
+
+  it("is not added to a failure that has no use for it", () => {
+    const plan = new Started([target(), target({ attempts: 0 })]);
+    plan.next(http(429, { retryAfterMs: 60_000 }));
+    expect(plan.next(http(500))).not.toHaveProperty("failure.retryAfterMs");
+  });
+});
+
+describe("fallback", () => {
+  it.each([401, 402, 403, 404, 408, 424, 429, 500, 501, 502, 503, 504, 599])("%i moves on by default", (status) => {
+    expect(new Started([target(), target()]).next(http(status, { retryable: false }))).toMatchObject(fellBack);
+  });
+
+  it.each([400, 405, 409, 413, 416, 418, 422, 499])("%i does not", (status) => {
+    expect(new Started([target(), target()]).next(http(status))).toMatchObject(gaveUp);
+  });
+
+  it("goes by the list of the target that failed", () => {
+    const own = [target({ fallbackStatusCodes: [418] }), target()];
+    expect(new Started(own).next(http(418))).toMatchObject(fellBack);
+    expect(new Started(own).next(http(500))).toMatchObject(gaveUp);
+  });
+
+  it("a 529 in the list matches what was a 529", () => {
+    const own = [target({ fallbackStatusCodes: [529] }), target()];
+    expect(new Started(own).next(http(503, { originalStatus: 529 }))).toMatchObject(fellBack);
+    expect(new Started(own).next(http(503))).toMatchObject(gaveUp);
+  });
+
+  it.each([
+    failures.networkFailure(undefined, false),
+    failures.networkFailure(undefined, true),
+    failures.connectTimeout(5000),
+    failures.ttftTimeout(100),
+    failures.ttftEmptyStream(100),
+    failures.emptyCompletion({ alwaysFallBack: true }),
+  ])("follows $code whatever the list says", (failure) => {
+    expect(new Started([target({ fallbackStatusCodes: [] }), target()]).next(failure)).toMatchObject(fellBack);
+  });
+
+  it("passes over targets that are no candidates", () => {
+    expect(new Started([target(), target({ fallbackCandidate: false }), target()]).next(http(500))).toMatchObject({ target: 2 });
+  });
+
+  it.each([failures.clientAbort(), failures.totalTimeout(10), failures.shutdown(), failures.internal(undefined)])(
+    "never follows $kind",
+    (failure) => {
+      const all: readonly StatusCode[] = ["4xx", "5xx"];
+      const plan = new Started([target({ attempts: 3, onStatusCodes: all, fallbackStatusCodes: all }), target()]);
+      expect(plan.next({ ...failure, retryable: true })).toMatchObject({ type: "give-up", failure: { kind: failure.kind } });
+    },
+  );
+});
+
+describe("the last moment to start", () => {
+  it("ends the plan: at it neither a retry nor a fallback begins", () => {
+    const plan = new Started([target(), target()], 2000);
+    plan.now = 2000;
+    expect(plan.reject(http(500))).toMatchObject(gaveUp);
+  });
+
+  it("a retry that would begin then is left out for a fallback", () => {
+    const plan = new Started([target({ attempts: 2 }), target()], 1050);
+    expect(plan.reject(http(500))).toMatchObject(fellBack);
+  });
+
+  it("is kept by a wait that ends late", () => {
+    const plan = new Started([target(), target()], 3000);
+    plan.next(http(500));
+    expect(plan.reject(http(503))).toMatchObject({ type: "wait" });
+    expect(plan.plan.step({ type: "waited", now: 3000 })).toMatchObject({ type: "give-up", failure: { status: 503 } });
+  });
+});
+
+describe("the failure that is answered", () => {
+  /** One failure a target. */
+  function answered(...all: readonly Failure[]): PlanOutput {
+    const codes: readonly StatusCode[] = ["4xx", "5xx"];
+    const plan = new Started(all.map(() => target({ attempts: 0, fallbackStatusCodes: codes })));
+    return all.map((failure) => plan.next(failure)).at(-1) as PlanOutput;
+  }
+
+  it("is the last", () => {
+    expect(answered(http(500), http(503))).toMatchObject({ rejection: 1, failure: { status: 503 } });
+    expect(answered(http(401), http(429))).toMatchObject({ rejection: 1 });
+    expect(answered(http(503), http(409))).toMatchObject({ rejection: 1 });
+    expect(answered(http(503), http(501))).toMatchObject({ rejection: 1 });
+  });
+
+  it.each([400, 401, 402, 403, 404, 413, 422])("is an earlier one that may pass, where the last is a %i of a fallback", (status) => {
+    expect(answered(http(429), http(status))).toMatchObject({ rejection: 0, failure: { status: 429 } });
+    expect(answered(http(400), http(status))).toMatchObject({ rejection: 1, failure: { status } });
+    expect(answered(http(429), http(503), http(status))).toMatchObject({ rejection: 1, failure: { status: 503 } });
+  });
+
+  it("is that of the first target, where it was not fallen back to", () => {
+    expect(answered(http(400))).toMatchObject({ rejection: 0, failure: { status: 400 } });
+  });
+
+  it("is the credential failure where nothing earlier may pass", () => {
+    expect(answered(http(404), http(401))).toMatchObject({ rejection: 1, failure: { status: 401 } });
+  });
+});
+
+describe("a plan that is misused", () => {
+  it("throws", () => {
+    const plan = new Plan([target()], Infinity, () => 0);
+    expect(() => plan.step({ type: "waited", now: 0 })).toThrow("not waiting");
+    expect(() => plan.step({ type: "rejected", failure: http(500), now: 0 })).toThrow("no attempt");
+    plan.step({ type: "start", now: 0 });
+    expect(() => plan.step({ type: "start", now: 0 })).toThrow("once");
+  });
+});
+
+const kinds: readonly FailureKind[] = ["http", "in-band", "network", "connect-timeout", "idle-timeout", "ttft-timeout", "empty-completion", "total-timeout"];
+const anyStatus = fc.constantFrom(400, 401, 403, 404, 408, 422, 429, 500, 501, 502, 503, 504);
+const anyFailure: fc.Arbitrary<Failure> = fc.record({
+  kind: fc.constantFrom(...kinds),
+  status: anyStatus,
+  code: fc.constant("code"),
+  message: fc.constant("message"),
+  retryable: fc.boolean(),
+  alwaysFallBack: fc.option(fc.boolean(), { nil: undefined }),
+  shouldNotRetry: fc.option(fc.boolean(), { nil: undefined }),
+  retryAfterMs: fc.option(fc.nat(20_000), { nil: undefined }),
+});
+const anyCodes: fc.Arbitrary<readonly StatusCode[]> = fc.array(fc.oneof(anyStatus, fc.constantFrom<StatusCode[]>("4xx", "5xx")), { maxLength: 5 });
+const anyTarget: fc.Arbitrary<PlanTarget> = fc.record({
+  retry: fc.record({
+    attempts: fc.option(fc.nat(3), { nil: undefined }),
+    delayMs: fc.nat(500),
+    maxDelayMs: fc.integer({ min: 500, max: 9000 }),
+    onStatusCodes: anyCodes,
+  }),
+  fallbackStatusCodes: anyCodes,
+  fallbackCandidate: fc.boolean(),
+});
+
+describe("any plan", () => {
+  it("stays within its budgets and its time, only goes forward, and ends", () => {
+    const property = fc.property(
+      fc.array(anyTarget, { minLength: 1, maxLength: 5 }),
+      fc.infiniteStream(fc.tuple(anyFailure, fc.nat(3000), fc.nat(50))),
+      fc.oneof(fc.constant(Infinity), fc.integer({ min: 1, max: 20_000 })),
+      fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+      (targets, outcomes, lastStart, random) => {
+        const plan = new Plan(targets, lastStart, () => random.next().value);
+        const tries = targets.map(() => 0);
+        const rejected: Failure[] = [];
+        let now = 0;
+        let at = 0;
+        let output = plan.step({ type: "start", now });
+        while (output.type !== "give-up") {
+          if (output.type === "attempt") {
+            expect(now === 0 || now < lastStart).toBe(true);
+            expect(output.target).toBeGreaterThanOrEqual(at);
+            if (output.target !== 0) expect(targets[output.target].fallbackCandidate).toBe(true);
+            expect(output.retry).toBe(tries[output.target] > 0);
+            at = output.target;
+            tries[at] += 1;
+            const another = targets.slice(at + 1).some((candidate) => candidate.fallbackCandidate);
+            expect(output.anotherTarget).toBe(another);
+            expect(tries[at]).toBeLessThanOrEqual(1 + (targets[at].retry.attempts ?? (another ? 0 : 2)));
+            const [failure, duration] = outcomes.next().value;
+            rejected.push(failure);
+            now += duration;
+            output = plan.step({ type: "rejected", failure, now });
+          } else {
+            expect(output.until).toBeGreaterThanOrEqual(now);
+            expect(output.until - now).toBeLessThanOrEqual(targets[at].retry.maxDelayMs);
+            expect(output.until).toBeLessThan(lastStart);
+            now = output.until + outcomes.next().value[2];
+            output = plan.step({ type: "waited", now });
+          }
+        }
+        expect(output.failure.status).toBe(rejected[output.rejection].status);
+        expect(() => plan.step({ type: "rejected", failure: http(500), now })).toThrow("no attempt");
+      },
+    );
+    fc.assert(property, { numRuns: 500 });
+  });
+});
