@@ -41,6 +41,8 @@ export type FailureKind =
   | "bad-request"
   /** The gateway is being closed. */
   | "shutdown"
+  /** `limits.maxConcurrent` requests are being served and no more may wait. */
+  | "overload"
   /** A bug of ours. */
   | "internal";
 

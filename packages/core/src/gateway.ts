@@ -1,5 +1,6 @@
 /** Wires the parts: configuration, routing, fallback, upstream. */
 
+import { Admission } from "./admission.js";
 import { failedEvent, routingHeaders } from "./answer.js";
 import { systemClock, type Clock } from "./clock.js";
 import type { GatewayConfig } from "./config.js";
@@ -8,9 +9,10 @@ import type { ResolvedConfig } from "./config/resolved.js";
 import type { Failure } from "./errors.js";
 import type { FailedEvent, GatewayEvent } from "./events.js";
 import { FallbackRun, type FallbackDeps, type RunFacts } from "./fallback/fallback.js";
-import { shutdown } from "./gate/failures.js";
+import { gatewayOverload, shutdown } from "./gate/failures.js";
 import type { GateProtocol, ProtocolName } from "./gate/protocols/protocol.js";
 import { protocols } from "./gate/protocols/protocols.js";
+import { OpenRequests } from "./open-requests.js";
 import { Recorder } from "./observability/recorder.js";
 import type { GatewayRequest } from "./request.js";
 import { badRequest, isFailure } from "./request-failures.js";
@@ -34,6 +36,15 @@ export interface GatewayDeps {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+export interface CloseOptions {
+  /** How long open requests may go on, in ms. Default: 10 000. */
+  readonly graceMs?: number;
+}
+
+const defaultGraceMs = 10_000;
+/** How long requests that were ended may take to tell their clients. A reader that never reads is not waited for. */
+const farewellMs = 1_000;
+
 /** Brands survive two copies of this package in one process, which `instanceof` does not. */
 const gatewayBrand = Symbol.for("first-chunk.Gateway");
 
@@ -50,8 +61,14 @@ export interface Gateway {
   refuse(route: object, failure: Failure): FailedEvent;
   readonly limits: { readonly maxRequestBytes: number };
   readonly timeouts: { readonly writeStallTimeoutMs: number };
-  /** Refuses new requests with a 503, waits until the open ones have ended, then ends own sockets. Idempotent. */
-  close(): Promise<void>;
+  /** Why a request that comes now would be refused, whatever it holds: asked before its body is read. */
+  refusal(): Failure | undefined;
+  /**
+   * Refuses new requests and those that wait for a place with a 503, lets the open ones end, and ends those that have not
+   * after `graceMs` (default 10 000; 0: at once): an answer that has not begun becomes a 503, a stream breaks off as
+   * `onMidStreamFailure` says. Then ends own sockets. The first call counts; the others wait with it.
+   */
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /**
@@ -69,9 +86,9 @@ class DefaultGateway implements Gateway {
   readonly #config: ResolvedConfig;
   readonly #deps: FallbackDeps;
   readonly #served: ReadonlySet<ProtocolName>;
-  readonly #open = new Set<object>();
+  readonly #open = new OpenRequests();
+  readonly #admission: Admission;
   #closing: Promise<void> | undefined;
-  #onIdle: (() => void) | undefined;
 
   constructor(config: ResolvedConfig, deps: GatewayDeps) {
     this.#config = config;
@@ -81,6 +98,7 @@ class DefaultGateway implements Gateway {
       client: decodingClient(deps.client ?? createUndiciClient({ dispatcher: config.dispatcher as never })),
       random: deps.random ?? Math.random,
     };
+    this.#admission = new Admission(config.limits, this.#deps.clock);
     this.#served = new Set([...config.providers.values()].flatMap((provider) => [...provider.protocols]));
     Object.defineProperty(this, gatewayBrand, { value: true });
   }
@@ -103,47 +121,67 @@ class DefaultGateway implements Gateway {
     if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
     const facts = this.#understand(route, request);
     if (isFailure(facts)) return yield this.refuse(route, facts);
-    const done = this.#track();
-    const recorder = new Recorder([...this.#config.observers, { onEvent: (event) => event.type === "request-end" && done() }], facts.requestId);
-    yield* this.#run({ ...facts, recorder });
-  }
-
-  async *#run(facts: RunFacts): AsyncGenerator<GatewayEvent, void, undefined> {
-    facts.recorder.record({
+    const recorder = new Recorder(this.#config.observers, facts.requestId);
+    recorder.record({
       type: "request-start",
       protocol: facts.route.protocol,
       streaming: facts.streaming,
       requestedModel: facts.resolution.name,
       subject: facts.request.identity?.subject,
     });
-    yield* new FallbackRun(this.#deps, facts).events();
+    const refused = this.#admission.tryEnter() ? undefined : await this.#admission.wait(request.signal);
+    if (refused === undefined) yield* this.#run(facts, recorder);
+    else yield* this.#turnAway(facts, recorder, refused);
+  }
+
+  async *#run(facts: Omit<RunFacts, "recorder">, recorder: Recorder): AsyncGenerator<GatewayEvent, void, undefined> {
+    const ended = recorder.with((event) => {
+      if (event.type !== "request-end") return;
+      this.#open.delete(run);
+      this.#admission.leave();
+    });
+    const run = new FallbackRun(this.#deps, { ...facts, recorder: ended });
+    this.#open.add(run);
+    yield* run.events();
+  }
+
+  /** No place was free, or the client left while it waited for one. */
+  async *#turnAway(facts: Omit<RunFacts, "recorder">, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
+    const left = failure.kind === "client-abort";
+    if (left) recorder.record({ type: "client-abort", phase: "waiting", failure });
+    const durationMs = this.#deps.clock.now() - facts.startedAt;
+    const { status } = failure;
+    recorder.record({ type: "request-end", status, outcome: left ? "client-abort" : "failure", failure, attempts: 0, durationMs });
+    if (!left) yield this.refuse(facts.route, failure);
   }
 
   refuse(route: object, failure: Failure): FailedEvent {
     const requestId = crypto.randomUUID();
     const { headerPrefix: prefix, exposeRouting: expose } = this.#config;
     const own = routingHeaders({ prefix, expose, requestId, trail: [], holdMs: 0, upstreamMs: 0 });
-    return failedEvent(protocolOf(route as Route), failure, undefined, own, requestId);
+    const event = failedEvent(protocolOf(route as Route), failure, undefined, own, requestId);
+    // A client that keeps its connection would bring its next request to a gateway that is gone.
+    return failure.kind === "shutdown" ? { ...event, headers: { ...event.headers, connection: "close" } } : event;
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  refusal(): Failure | undefined {
+    if (this.#closing !== undefined) return shutdown();
+    return this.#admission.full ? gatewayOverload() : undefined;
+  }
+
+  close({ graceMs = defaultGraceMs }: CloseOptions = {}): Promise<void> {
+    if (!(graceMs >= 0)) return Promise.reject(new TypeError("graceMs: must be a number of milliseconds, 0 or more"));
+    this.#closing ??= this.#close(graceMs);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
-    if (this.#open.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    await this.#deps.client.close();
-  }
-
-  /** @returns ends the tracking */
-  #track(): () => void {
-    const token = {};
-    this.#open.add(token);
-    return () => {
-      this.#open.delete(token);
-      if (this.#open.size === 0) this.#onIdle?.();
-    };
+  async #close(graceMs: number): Promise<void> {
+    const { clock, client } = this.#deps;
+    this.#admission.refuseWaiting(shutdown());
+    await this.#open.settle(clock, graceMs);
+    this.#open.stop(shutdown());
+    await this.#open.settle(clock, farewellMs);
+    await client.close();
   }
 
   /** Everything that is decided before an upstream is called, or the failure to answer with. */

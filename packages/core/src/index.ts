@@ -1,5 +1,5 @@
 // For users: a gateway and its configuration.
-export { createGateway, isGateway, type Gateway, type GatewayDeps } from "./gateway.js";
+export { createGateway, isGateway, type CloseOptions, type Gateway, type GatewayDeps } from "./gateway.js";
 export type {
   CooldownConfig,
   Dispatcher,

@@ -142,6 +142,22 @@ export class Attempt implements UpstreamHandler {
     if (this.#resolve !== undefined) this.#reject(failure);
   }
 
+  /** Ends the attempt whatever it is at: the gateway closes. A stream that is complete ends well. */
+  stop(failure: Failure): void {
+    if (this.#resolve !== undefined) return this.#reject(failure);
+    if (this.#phase === "dropping") {
+      this.#call?.abort();
+      return this.#close();
+    }
+    if (this.#phase === "relaying") {
+      const output = this.#inspector?.deadline("request", 0);
+      this.#call?.abort();
+      if (output?.type === "finish") this.#finish(output.complete);
+      else this.#fail(this.#inspector?.recorded ?? failure, this.#inspector?.recorded === undefined);
+    }
+    this.#body?.breakOff(failure);
+  }
+
   onConnected(): void {
     this.#connected = true;
     this.#deadlines.clear("connect");

@@ -69,6 +69,8 @@ export class FallbackRun {
   #released: ReleasedEvent | undefined;
   #committed = false;
   #over = false;
+  /** The gateway closes, and would wait no longer. */
+  #stopped: Failure | undefined;
 
   constructor(deps: FallbackDeps, facts: RunFacts) {
     this.#deps = deps;
@@ -77,6 +79,13 @@ export class FallbackRun {
     const targets = facts.resolution.targets.map(({ target }) => target);
     const lastStart = total === undefined ? Infinity : total.at - facts.resolution.timeouts.minAttemptMs;
     this.#plan = new Plan(targets, lastStart, deps.random);
+  }
+
+  /** Ends the request: refused where nothing was sent, broken off where something was. */
+  stop(failure: Failure): void {
+    this.#stopped = failure;
+    this.#wake?.();
+    this.#attempt?.stop(failure);
   }
 
   async *events(): AsyncGenerator<GatewayEvent, void, undefined> {
@@ -98,6 +107,7 @@ export class FallbackRun {
     const { signal } = this.#facts.request;
     let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now() });
     while (!signal.aborted) {
+      if (this.#stopped !== undefined) return yield this.#refuse(this.#stopped);
       if (step.type === "give-up") return yield this.#giveUp(step.failure, step.rejection);
       if (step.type === "wait") {
         await this.#wait(step.until);
@@ -143,6 +153,7 @@ export class FallbackRun {
     if (facts.request.signal.aborted) return rejected(clientAbort());
     const { total } = facts.clocks;
     if (total !== undefined && this.#now() >= total.at) return rejected(totalTimeout(total.timeoutMs));
+    if (this.#stopped !== undefined) return rejected(this.#stopped);
     if (isFailure(request)) return rejected(request);
     const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks, step.anotherTarget);
     const rules = gateRules(facts.protocol, deps.config.gate, {
@@ -221,6 +232,11 @@ export class FallbackRun {
     const told = maskFailure(failure, clientCredential);
     this.#end("failure", told.status, failure);
     return failedEvent(facts.protocol, told, headers, this.#ownHeaders(0, upstreamMs), facts.requestId);
+  }
+
+  #refuse(failure: Failure): FailedEvent {
+    this.#end("failure", failure.status, failure);
+    return failedEvent(this.#facts.protocol, failure, undefined, this.#ownHeaders(0, 0), this.#facts.requestId);
   }
 
   #ownHeaders(holdMs: number, upstreamMs: number): AnswerHeaders {

@@ -3,6 +3,7 @@
  * queued for an iterator with back-pressure.
  */
 
+import type { Failure } from "../errors.js";
 import type { BodyEnd, BodySink, CancelReason, ReleasedBody } from "../events.js";
 import { BodyReader } from "./body-reader.js";
 
@@ -51,6 +52,15 @@ export class StreamBody implements ReleasedBody {
   finish(end: BodyEnd): void {
     if (this.#ended || this.#end !== undefined) return;
     this.#end = end;
+    this.#flush();
+  }
+
+  /** Ends the body now, whatever is still queued for a reader that takes nothing. */
+  breakOff(failure: Failure): void {
+    if (this.#ended) return;
+    this.#end = { type: "fail", failure };
+    if (this.#sink === undefined) return;
+    if (this.#paused) this.#queue = [];
     this.#flush();
   }
 

@@ -182,6 +182,18 @@ export function shutdown(): Failure {
   };
 }
 
+/** The gateway serves as many requests as it may. One second is a guess: how long the others take is not known. */
+export function gatewayOverload(): Failure {
+  return {
+    kind: "overload",
+    status: 503,
+    code: "gateway_overloaded",
+    message: "The gateway is serving as many requests as it may",
+    retryable: true,
+    retryAfterMs: 1000,
+  };
+}
+
 /** A bug of ours. The cause is kept for the log and never shown. */
 export function internal(cause: unknown): Failure {
   return {

@@ -31,6 +31,11 @@ export class Recorder {
     this.requestId = requestId;
   }
 
+  /** A recorder of the same request, with one more that listens, after the others. */
+  with(onEvent: (event: ObserverEvent) => void): Recorder {
+    return new Recorder([...this.#observers, { onEvent }], this.requestId);
+  }
+
   /** Whether anybody listens: else building events can be saved. */
   get active(): boolean {
     return this.#observers.length > 0;
