@@ -110,8 +110,10 @@ export class StreamBody implements ReleasedBody {
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
     const reader = new BodyReader(this);
+    const cancelled = this.#ended;
     this.pipeTo(reader);
     this.#onCancel = () => reader.cancelled();
+    if (cancelled) reader.cancelled();
     return reader;
   }
 }
