@@ -3,9 +3,9 @@
 import { systemClock, type Clock, type Timer } from "../clock.js";
 import { GatewayError, type Failure } from "../errors.js";
 import { clientAbort } from "./failures.js";
-import { deadlineFailure, type GateOutput } from "./gate.js";
+import type { GateOutput } from "./gate.js";
 import { Inspector } from "./inspector.js";
-import { defaultGateOptions, gateRules, type ResolvedGateOptions } from "./options.js";
+import { checkWhole, gateRules, resolveGateOptions, type ResolvedGateOptions } from "./options.js";
 import type { GateProtocol } from "./protocols/protocol.js";
 import { protocols } from "./protocols/protocols.js";
 
@@ -44,9 +44,9 @@ const defaultIdleTimeoutMs = 300_000;
 
 /**
  * Reads the opening of a stream until it can be told whether it is generation. Never rejects for what the stream does;
- * the source is left (`return()`) when it is rejected.
+ * the source is left (`return()`) when it is rejected, and when the reader of the body leaves.
  *
- * @throws TypeError for an unknown protocol or option out of range
+ * @throws TypeError for an unknown protocol, an option out of range, and a source that does not yield bytes
  */
 export async function gateStream(source: AsyncIterable<Uint8Array>, options: GateStreamOptions): Promise<GateStreamResult> {
   const driver = new GateDriver(source, options);
@@ -60,18 +60,27 @@ class GateDriver {
   readonly #clock: Clock;
   readonly #gate: ResolvedGateOptions;
   readonly #startedAt: number;
-  /** A read that lost a race with a timer is kept, not repeated. */
-  #read: Promise<IteratorResult<Uint8Array>> | undefined;
+  readonly #idleTimeoutMs: number;
+  /** A read that lost a race with a timer is kept, also where it settles before the next race. */
+  #read: Promise<ReadResult> | undefined;
   #holdingSince: number | undefined;
   #detailSince: number | undefined;
+  /** The source has ended, or was left. */
+  #over = false;
+  /** Ends the race under way when the reader leaves. */
+  #leaveRace: (() => void) | undefined;
 
   constructor(source: AsyncIterable<Uint8Array>, options: GateStreamOptions) {
     const protocol = typeof options.protocol === "string" ? protocols.get(options.protocol) : options.protocol;
     if (protocol === undefined) {
       throw new TypeError(`protocol: there is no protocol "${String(options.protocol)}". Take one of ${[...protocols.keys()].join(", ")}.`);
     }
+    if (typeof source?.[Symbol.asyncIterator] !== "function") throw new TypeError("source: must be an async iterable of bytes");
+    checkWhole("ttftTimeoutMs", options.ttftTimeoutMs, 1);
+    checkWhole("idleTimeoutMs", options.idleTimeoutMs, 1);
     this.#options = options;
-    this.#gate = resolveOptions(options);
+    this.#gate = resolveGateOptions(options);
+    this.#idleTimeoutMs = options.idleTimeoutMs ?? defaultIdleTimeoutMs;
     this.#clock = options.clock ?? systemClock;
     this.#startedAt = this.#clock.now();
     const rules = gateRules(protocol, this.#gate, {
@@ -85,111 +94,149 @@ class GateDriver {
   }
 
   async run(): Promise<GateStreamResult> {
-    while (true) {
-      const output = await this.#step();
-      if (output.type === "release") {
+    let released = false;
+    try {
+      while (true) {
+        const raced = await this.#race(this.#holdingDeadline());
+        if (raced.type === "left") return { status: "rejected", error: new GatewayError(clientAbort()) };
+        const output = this.#step(raced);
+        if (output.type === "reject") return { status: "rejected", error: new GatewayError(output.failure) };
+        if (output.type !== "release") continue;
+        released = true;
         return { status: "released", body: this.#body(this.#inspector.takeHeld()), jsonBody: this.#inspector.jsonBody };
       }
-      if (output.type === "reject") return this.#reject(output.failure);
-      if (this.#options.signal?.aborted === true) return this.#reject(clientAbort());
+    } finally {
+      if (!released) this.#leave();
     }
   }
 
-  /** One chunk, or one clock that ran out. */
-  async #step(): Promise<GateOutput> {
-    if (this.#options.signal?.aborted === true) return { type: "reject", failure: clientAbort() };
-    const raced = await this.#race(this.#nextDeadline());
-    if (raced === "aborted") return { type: "reject", failure: clientAbort() };
-    if ("deadline" in raced) return this.#inspector.deadline(raced.deadline, raced.timeoutMs);
-    return this.#feed(raced);
-  }
-
-  #feed(read: ReadResult): GateOutput {
-    if (read.type === "error") return this.#inspector.error(read.cause);
-    if (read.type === "end") return this.#inspector.end();
+  #step(raced: ReadResult | Deadline): GateOutput {
+    switch (raced.type) {
+      case "deadline":
+        return this.#inspector.deadline(raced.deadline, raced.timeoutMs);
+      case "error":
+        return this.#inspector.error(raced.cause);
+      case "end":
+        return this.#inspector.end();
+      case "chunk":
+    }
+    if (!isBytes(raced.chunk)) throw new TypeError("source: must yield Uint8Array chunks");
     this.#holdingSince ??= this.#clock.now();
-    const output = this.#inspector.push(read.chunk);
+    const output = this.#inspector.push(raced.chunk);
     if (this.#inspector.phase === "awaiting-detail") this.#detailSince ??= this.#clock.now();
     return output;
   }
 
-  #nextDeadline(): Deadline {
-    const { ttftTimeoutMs, idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
-    const { maxHoldMs, failureDetailTimeoutMs } = this.#gate;
-    const now = this.#clock.now();
-    const all: Deadline[] = [{ deadline: "idle", at: now + idleTimeoutMs, timeoutMs: idleTimeoutMs }];
-    if (ttftTimeoutMs !== undefined) all.push({ deadline: "ttft", at: this.#startedAt + ttftTimeoutMs, timeoutMs: ttftTimeoutMs });
-    else if (maxHoldMs > 0 && this.#holdingSince !== undefined) {
-      all.push({ deadline: "hold", at: this.#holdingSince + maxHoldMs, timeoutMs: maxHoldMs });
-    }
-    if (this.#detailSince !== undefined) {
-      all.push({ deadline: "detail", at: this.#detailSince + failureDetailTimeoutMs, timeoutMs: failureDetailTimeoutMs });
-    }
-    return all.reduce((first, other) => (other.at < first.at ? other : first));
+  #idleDeadline(): Deadline {
+    return { type: "deadline", deadline: "idle", at: this.#clock.now() + this.#idleTimeoutMs, timeoutMs: this.#idleTimeoutMs };
   }
 
-  /** The next read, the deadline, or the caller's signal: whichever is first. Ends the timer and the listener. */
-  async #race(deadline: Deadline): Promise<ReadResult | Deadline | "aborted"> {
+  /** The first of the clocks that run before release. */
+  #holdingDeadline(): Deadline {
+    const { ttftTimeoutMs } = this.#options;
+    const { maxHoldMs, failureDetailTimeoutMs } = this.#gate;
+    let first = this.#idleDeadline();
+    const consider = (deadline: Deadline["deadline"], since: number | undefined, timeoutMs: number): void => {
+      if (since !== undefined && since + timeoutMs <= first.at) first = { type: "deadline", deadline, at: since + timeoutMs, timeoutMs };
+    };
+    if (ttftTimeoutMs !== undefined) consider("ttft", this.#startedAt, ttftTimeoutMs);
+    else if (maxHoldMs > 0) consider("hold", this.#holdingSince, maxHoldMs);
+    consider("detail", this.#detailSince, failureDetailTimeoutMs);
+    return first;
+  }
+
+  /** The next read, the deadline, or somebody leaving: whichever is first. Ends the timer and the listener. */
+  async #race(deadline: Deadline): Promise<ReadResult | Deadline | Left> {
     const { signal } = this.#options;
+    if (signal?.aborted === true) return left;
     let timer: Timer | undefined;
-    let onAbort: (() => void) | undefined;
+    let leave: (() => void) | undefined;
     try {
-      return await new Promise((resolve) => {
+      const raced = await new Promise<ReadResult | Deadline | Left>((resolve) => {
         timer = this.#clock.setTimer(deadline.at, () => resolve(deadline));
-        onAbort = () => resolve("aborted");
-        signal?.addEventListener("abort", onAbort);
-        this.#read ??= this.#iterator.next();
-        this.#read.then(
-          (result) => {
-            this.#read = undefined;
-            resolve(result.done === true ? { type: "end" } : { type: "chunk", chunk: result.value });
-          },
-          (cause: unknown) => {
-            this.#read = undefined;
-            resolve({ type: "error", cause });
-          },
-        );
+        this.#leaveRace = leave = () => resolve(left);
+        signal?.addEventListener("abort", leave);
+        this.#read ??= this.#next();
+        void this.#read.then(resolve);
       });
+      if (raced.type !== "deadline" && raced.type !== "left") this.#read = undefined;
+      return raced;
     } finally {
       timer?.cancel();
-      if (onAbort !== undefined) signal?.removeEventListener("abort", onAbort);
+      if (leave !== undefined) signal?.removeEventListener("abort", leave);
+      this.#leaveRace = undefined;
     }
   }
 
-  #reject(failure: Failure): GateStreamResult {
-    this.#leave();
-    return { status: "rejected", error: new GatewayError(failure) };
+  /** Settles with what the source does, and never rejects. A source that has ended is not asked again. */
+  async #next(): Promise<ReadResult> {
+    try {
+      if (this.#over) return { type: "end" };
+      const result = await this.#iterator.next();
+      if (result.done !== true) return { type: "chunk", chunk: result.value };
+      this.#over = true;
+      return { type: "end" };
+    } catch (cause) {
+      this.#over = true;
+      return { type: "error", cause };
+    }
   }
 
-  /** Not awaited: on a generator over a stalled source it never settles. */
+  /** Not awaited: on a generator over a stalled source `return()` never settles. */
   #leave(): void {
     this.#inspector.close();
-    this.#iterator.return?.().then(undefined, () => undefined);
+    this.#leaveRace?.();
+    if (this.#over) return;
+    this.#over = true;
+    void this.#return();
   }
 
-  async *#body(held: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
-    const { idleTimeoutMs = defaultIdleTimeoutMs, signal } = this.#options;
-    let ended = false;
+  async #return(): Promise<void> {
+    try {
+      await this.#iterator.return?.();
+    } catch {
+      // Nobody is left to be told.
+    }
+  }
+
+  /** A generator alone hears of `return()` only between two reads, and not at all where it was never read. */
+  #body(held: readonly Uint8Array[]): AsyncIterableIterator<Uint8Array> {
+    const bytes = this.#bytes(held);
+    return {
+      next: () => bytes.next(),
+      return: () => {
+        this.#leave();
+        return bytes.return();
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+
+  async *#bytes(held: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       yield* held;
       while (true) {
-        if (signal?.aborted === true) throw new GatewayError(clientAbort());
-        const raced = await this.#race({ deadline: "idle", at: this.#clock.now() + idleTimeoutMs, timeoutMs: idleTimeoutMs });
-        if (raced === "aborted") throw new GatewayError(clientAbort());
-        const output = "deadline" in raced ? this.#inspector.deadline("idle", raced.timeoutMs) : this.#feed(raced);
-        if (output.type === "fail") throw new GatewayError(output.failure);
-        if (output.type === "finish") {
-          ended = !("deadline" in raced);
+        const raced = await this.#race(this.#idleDeadline());
+        if (raced.type === "left") {
+          if (this.#options.signal?.aborted === true) throw new GatewayError(clientAbort());
           return;
         }
-        if ("deadline" in raced) throw new GatewayError(deadlineFailure("idle", raced.timeoutMs));
-        if (raced.type === "chunk") yield raced.chunk;
-        else return;
+        const output = this.#step(raced);
+        if (output.type === "fail") throw new GatewayError(output.failure);
+        if (raced.type !== "chunk") return;
+        yield raced.chunk;
       }
     } finally {
-      if (!ended) this.#leave();
+      this.#leave();
     }
   }
+}
+
+/** Also of another realm. */
+function isBytes(value: unknown): boolean {
+  return value instanceof Uint8Array || Object.prototype.toString.call(value) === "[object Uint8Array]";
 }
 
 type ReadResult =
@@ -198,18 +245,14 @@ type ReadResult =
   | { readonly type: "error"; readonly cause: unknown };
 
 interface Deadline {
+  readonly type: "deadline";
   readonly deadline: "idle" | "ttft" | "hold" | "detail";
   readonly at: number;
   readonly timeoutMs: number;
 }
 
-function resolveOptions(options: GateStreamOptions): ResolvedGateOptions {
-  const resolved = { ...defaultGateOptions };
-  for (const key of Object.keys(resolved) as (keyof ResolvedGateOptions)[]) {
-    const value = options[key];
-    if (value === undefined) continue;
-    if (typeof value !== typeof resolved[key]) throw new TypeError(`${key}: must be a ${typeof resolved[key]}`);
-    Object.assign(resolved, { [key]: value });
-  }
-  return resolved;
+/** The caller's signal is aborted, or the body's reader has left. */
+interface Left {
+  readonly type: "left";
 }
+const left: Left = { type: "left" };

@@ -65,7 +65,8 @@ export type OverflowLimit = "bytes" | "events" | "time" | "lifecycle";
 
 export type GateOutput =
   | { readonly type: "hold" }
-  | { readonly type: "release"; readonly reason: ReleaseReason; readonly overflow?: OverflowLimit }
+  /** `record`: the frame that released was an in-band failure, passed on because validation is off. */
+  | { readonly type: "release"; readonly reason: ReleaseReason; readonly overflow?: OverflowLimit; readonly record?: Failure }
   | { readonly type: "forward"; readonly record?: Failure }
   | { readonly type: "finish"; readonly complete: boolean }
   | { readonly type: "reject"; readonly failure: Failure; readonly overflow?: OverflowLimit }
@@ -116,7 +117,6 @@ export class Gate {
   get phase(): GatePhase {
     return this.#state.phase;
   }
-
   /** Committed, and the protocol's end has been seen: what follows is usage and the like. */
   get complete(): boolean {
     return this.#state.phase === "committed" && this.#state.complete;
@@ -170,15 +170,8 @@ export class Gate {
   }
 
   #holdingFrame(verdict: Verdict, seen: Seen): GateOutput {
-    if ((verdict.kind === "output" || verdict.kind === "terminal") && verdict.complete === true) seen.complete = true;
-    switch (this.#rules.validation) {
-      case "first-byte":
-      case "first-event":
-        return this.#release("ungated");
-      case "overload":
-        return verdict.kind === "failure" && isOverload(verdict.failure) ? this.#reject(verdict.failure) : this.#release("ungated");
-      case "full":
-    }
+    if (completes(verdict)) seen.complete = true;
+    if (this.#rules.validation !== "full") return this.#holdingUnvalidated(verdict);
     switch (verdict.kind) {
       case "output":
         return this.#release("output");
@@ -195,6 +188,14 @@ export class Gate {
         if (verdict.malformed === true) seen.malformed = true;
         return verdict.keepalive === true ? hold : this.#count(seen);
     }
+  }
+
+  /** The first event of a stream that is not validated. */
+  #holdingUnvalidated(verdict: Verdict): GateOutput {
+    if (verdict.kind !== "failure") return this.#release("ungated");
+    const { failure } = verdict;
+    if (this.#rules.validation === "overload" && isOverload(failure)) return this.#reject(failure);
+    return { ...this.#release("ungated", undefined, failure), record: failure };
   }
 
   #count(seen: Seen): GateOutput {
@@ -291,18 +292,15 @@ export class Gate {
   }
 
   #committedFrame(verdict: Verdict, state: GateState & { phase: "committed" }): GateOutput {
-    if ((verdict.kind === "terminal" || verdict.kind === "output") && verdict.complete === true) {
-      this.#state = { ...state, complete: true };
-    } else if (verdict.kind === "failure" && state.recorded === undefined) {
-      this.#state = { ...state, recorded: verdict.failure };
-      return { type: "forward", record: verdict.failure };
-    }
-    return forward;
+    const complete = state.complete || completes(verdict);
+    const news = verdict.kind === "failure" && state.recorded === undefined ? verdict.failure : undefined;
+    if (complete !== state.complete || news !== undefined) this.#state = { ...state, complete, recorded: state.recorded ?? news };
+    return news === undefined ? forward : { type: "forward", record: news };
   }
 
-  #release(reason: ReleaseReason, overflow?: OverflowLimit): GateOutput {
+  #release(reason: ReleaseReason, overflow?: OverflowLimit, recorded?: Failure): GateOutput & { type: "release" } {
     const complete = this.#state.phase === "holding" && this.#state.seen.complete;
-    this.#state = { phase: "committed", complete, blind: false, recorded: undefined };
+    this.#state = { phase: "committed", complete, blind: false, recorded };
     return overflow === undefined ? { type: "release", reason } : { type: "release", reason, overflow };
   }
 
@@ -316,6 +314,10 @@ export class Gate {
     this.#state = { phase: "closed" };
     return { type: "reject", failure: failures.gateOverflow(limit), overflow: limit };
   }
+}
+
+function completes(verdict: Verdict): boolean {
+  return (verdict.kind === "output" || verdict.kind === "terminal" || verdict.kind === "failure") && verdict.complete === true;
 }
 
 function isOverload(failure: Failure): boolean {

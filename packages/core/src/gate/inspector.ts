@@ -4,16 +4,25 @@
  */
 
 import type { Failure } from "../errors.js";
-import { concatBytes, MarkerSearch } from "./byte-search.js";
+import { MarkerSearch } from "./byte-search.js";
 import type { Frame, FrameDecoder } from "./frame.js";
 import { createEventDecoder } from "./frames.js";
 import { Gate, type GateDeadline, type GateInput, type GateOutput, type GatePhase, type GateRules } from "./gate.js";
+import { HeldBytes } from "./held-bytes.js";
+import { opensJson } from "./json-frames.js";
 import { Judge } from "./judge.js";
 import type { GateProtocol } from "./protocols/protocol.js";
 import type { TokenUsage } from "./usage.js";
 import { Watch } from "./watch.js";
 
 const forward: GateOutput = { type: "forward" };
+const hold: GateOutput = { type: "hold" };
+
+/** In place of a decoder that has nothing more to do. */
+const spent: FrameDecoder = { push: () => [], end: () => [], pendingBytes: 0 };
+
+/** White space, and the bytes of a byte order mark. */
+const beforeBody = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
 
 /** One search per protocol: the markers are encoded once. */
 const searches = new WeakMap<GateProtocol, MarkerSearch>();
@@ -31,11 +40,13 @@ export class Inspector {
   readonly #judge: Judge;
   #decoder: FrameDecoder;
   #watch: Watch | undefined;
-  #held: Uint8Array[] = [];
+  readonly #held = new HeldBytes();
   #heldBytes = 0;
-  /** Where the last complete frame ended. */
-  #frameEnd = 0;
-  #jsonBody = false;
+  /** Bytes read, and where in them the last complete event ended. */
+  #position = 0;
+  #eventEnd = 0;
+  /** The first byte of the body that is not white space. */
+  #opening: number | undefined;
   #recorded: Failure | undefined;
 
   /** @param maxHeldBytes `gate.maxHeldBytes` */
@@ -56,7 +67,7 @@ export class Inspector {
   }
   /** The body is JSON, not a stream: it keeps its own content type, and no event can be added to it. */
   get jsonBody(): boolean {
-    return this.#jsonBody;
+    return this.#protocol.framing !== "line" && opensJson(this.#opening);
   }
   /** An in-band failure that was passed on after release. */
   get recorded(): Failure | undefined {
@@ -79,18 +90,21 @@ export class Inspector {
 
   /** Anything but `hold`, `release` and `reject` before release, or `forward` after it, is `ignore`. */
   push(chunk: Uint8Array): GateOutput {
-    if (this.#gate.phase === "committed") return this.#pushCommitted(chunk);
     if (this.#gate.phase === "closed") return { type: "ignore" };
-    if (chunk.length === 0) return { type: "hold" };
+    const committed = this.#gate.phase === "committed";
+    if (chunk.length === 0) return committed ? forward : hold;
+    this.#position += chunk.length;
+    this.#opening ??= chunk.find((byte) => !beforeBody.has(byte));
+    if (committed) return this.#pushCommitted(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     const result = this.#judgeHeld(chunk);
     if (result.type === "release") this.#startWatch();
-    // A chunk may be a small view on a large read: what stays here must not pin it.
-    else if (result.type === "hold" && chunk.length * 2 < chunk.buffer.byteLength) this.#held[this.#held.length - 1] = new Uint8Array(chunk);
+    else if (result.type === "hold") this.#held.settle();
     return result;
   }
 
+  /** A `release` comes where only the end could decide: the end itself is then asked for again. */
   end(): GateOutput {
     const frames = this.#watch === undefined ? this.#decoder.end() : this.#watch.end();
     const result = this.#judgeFrames(frames, true);
@@ -111,35 +125,33 @@ export class Inspector {
   /** The reader left. */
   close(): void {
     this.#gate.close();
-    this.#held = [];
+    this.#held.take();
   }
 
   /** What was held, in order. Once, after `release`. */
   takeHeld(): Uint8Array[] {
-    const held = this.#held;
-    this.#held = [];
-    return held;
+    return this.#held.take();
   }
 
   #judgeHeld(chunk: Uint8Array): GateOutput {
     const first = this.#gate.step({ type: "bytes" });
-    if (first.type !== "hold") return first;
     const result = this.#judgeFrames(this.#decoder.push(chunk), false);
+    if (first.type === "release") return first;
     if (result.type !== "hold" || this.#heldBytes <= this.#maxHeldBytes) return result;
     return this.#gate.step({ type: "limit" });
   }
 
   /** Steps the machine through the frames. Those after the one that releases are read as released ones. */
   #judgeFrames(frames: readonly Frame[], trailing: boolean): GateOutput {
-    let result: GateOutput = this.#gate.phase === "committed" ? forward : { type: "hold" };
+    let result: GateOutput = this.#gate.phase === "committed" ? forward : hold;
     for (const frame of frames) {
       // Counted by position, not by chunk: where the network splits the stream must not matter.
-      if (frame.end > this.#maxHeldBytes && this.#gate.phase === "holding") {
+      if (frame.end > this.#maxHeldBytes && this.#gate.phase !== "committed") {
         result = this.#gate.step({ type: "limit" });
         if (result.type === "reject") return result;
       }
-      if (frame.kind === "json" && this.#watch === undefined) this.#jsonBody = true;
-      this.#frameEnd = Math.max(this.#frameEnd, frame.end);
+      // A single line, a comment or a stray may lie within an event, which the watch then has to see whole.
+      if (frame.kind === "event" && frame.line !== true) this.#eventEnd = frame.end;
       const input = this.#judge.judge(frame, trailing);
       if (input === undefined) continue;
       const output = this.#step(input);
@@ -151,24 +163,25 @@ export class Inspector {
 
   #step(input: GateInput): GateOutput {
     const output = this.#gate.step(input);
-    if (output.type === "forward" && output.record !== undefined) this.#recorded = output.record;
+    if ((output.type === "forward" || output.type === "release") && output.record !== undefined) this.#recorded = output.record;
     return output;
   }
 
+  /** JSON only the decoder can follow. A body of which nothing but white space has come may become JSON. */
   #startWatch(): void {
-    if (this.#protocol.framing === "decoded" || this.#jsonBody) return;
-    const begun = this.#heldBytes - this.#frameEnd;
+    if (this.#protocol.framing === "decoded" || this.#opening === undefined || this.jsonBody) return;
+    const begun = this.#decoder.pendingBytes === 0 ? 0 : this.#position - this.#eventEnd;
+    this.#decoder = spent;
     this.#watch = new Watch(
       {
         framing: this.#protocol.framing,
         search: searchFor(this.#protocol),
         numbered: this.#protocol.numbersEvents === true,
-        createDecoder: this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
+        createDecoder: () => this.#protocol.createDecoder(),
         maxBytes: this.#maxHeldBytes,
       },
-      begun <= 0 ? new Uint8Array(0) : tailOf(this.#held, begun),
+      this.#held.tail(begun),
     );
-    this.#watch.everything = this.#gate.complete;
     if (this.#watch.blind) this.#gate.step({ type: "blind" });
   }
 
@@ -176,34 +189,16 @@ export class Inspector {
     const watch = this.#watch;
     if (watch !== undefined) {
       const frames = watch.push(chunk);
-      if (frames.length > 0) {
-        this.#judgeFrames(frames, false);
-        // Usage may follow in frames without a marker. Looking for it sooner would decode every frame of the servers that
-        // repeat it in each.
-        watch.everything = this.#gate.complete;
-      }
+      if (frames.length > 0) this.#judgeFrames(frames, false);
       if (watch.blind) this.#gate.step({ type: "blind" });
-    } else {
-      this.#judgeFrames(this.#decoder.push(chunk), false);
-      // A body that never completes a value must not grow in the decoder.
-      if (this.#decoder.pendingBytes > this.#maxHeldBytes) {
-        this.#decoder = { push: () => [], end: () => [], pendingBytes: 0 };
-        this.#gate.step({ type: "blind" });
-      }
+      return forward;
+    }
+    this.#judgeFrames(this.#decoder.push(chunk), false);
+    // A body that never completes a value must not grow in the decoder.
+    if (this.#decoder.pendingBytes > this.#maxHeldBytes) {
+      this.#decoder = spent;
+      this.#gate.step({ type: "blind" });
     }
     return forward;
   }
-}
-
-/** The last `length` bytes of the chunks. */
-function tailOf(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const parts: Uint8Array[] = [];
-  let left = length;
-  for (let index = chunks.length - 1; index >= 0 && left > 0; index -= 1) {
-    const chunk = chunks[index] as Uint8Array;
-    const part = chunk.subarray(Math.max(0, chunk.length - left));
-    parts.unshift(part);
-    left -= part.length;
-  }
-  return concatBytes(parts);
 }

@@ -33,10 +33,21 @@ export function numberAt(value: unknown, key: string): number | undefined {
 /** Keys that say what a part is, not what it holds. */
 const labels = new Set(["type", "id", "index", "format", "role", "status", "object"]);
 
-/** Whether any text or data stands in the value, at any depth: a non-empty string that is no label. */
+/**
+ * Whether any text or data stands in the value, at any depth: a non-empty string that is no label. Not recursive: JSON
+ * may be nested deeper than the stack goes.
+ */
 export function hasContent(value: unknown): boolean {
-  if (typeof value === "string") return value !== "";
-  if (Array.isArray(value)) return value.some(hasContent);
-  if (!isObject(value)) return false;
-  return Object.entries(value).some(([key, part]) => !labels.has(key) && hasContent(part));
+  const open = [value];
+  while (open.length > 0) {
+    const part = open.pop();
+    if (typeof part === "string") {
+      if (part !== "") return true;
+    } else if (Array.isArray(part)) {
+      for (const element of part) open.push(element);
+    } else if (isObject(part)) {
+      for (const key of Object.keys(part)) if (!labels.has(key)) open.push(part[key]);
+    }
+  }
+  return false;
 }

@@ -46,6 +46,8 @@ export interface TerminalVerdict {
 export interface FailureVerdict {
   readonly kind: "failure";
   readonly failure: Failure;
+  /** By the protocol a stream that reports this failure is over, too: what breaks after it breaks nothing. */
+  readonly complete?: boolean;
   /** Neither code nor message: the next frame may hold the reason (Responses API, Microsoft Foundry). */
   readonly unexplained?: boolean;
 }

@@ -3,6 +3,7 @@
  * decoded, and those after the protocol's end. Changes nothing, delays nothing.
  */
 
+import { ByteBuffer } from "./byte-buffer.js";
 import { concatBytes, lastSequenceNumber, type MarkerSearch } from "./byte-search.js";
 import type { Frame, FrameDecoder } from "./frame.js";
 
@@ -23,84 +24,89 @@ export interface WatchOptions {
 export class Watch {
   readonly #options: WatchOptions;
   /** The frame under way. */
-  #tail: Uint8Array[] = [];
-  #tailBytes = 0;
+  readonly #tail = new ByteBuffer();
   #marked = false;
-  /** Every frame is decoded from here on. */
-  everything = false;
-  /** A frame was larger than `maxBytes`: it went by unread. */
-  blind = false;
-  /** The last `sequence_number` that went by in a complete frame. */
-  sequenceNumber: number | undefined;
+  #blind = false;
+  #sequenceNumber: number | undefined;
 
   /** @param begun the bytes of a frame that had begun before release */
-  constructor(options: WatchOptions, begun: Uint8Array) {
+  constructor(options: WatchOptions, begun: readonly Uint8Array[]) {
     this.#options = options;
-    if (begun.length === 0) return;
-    this.#marked = options.search.hits(begun);
-    this.#keep(begun);
+    for (const part of begun) {
+      this.#marked ||= this.#isMarked(part);
+      this.#keep(part);
+    }
+  }
+
+  /** A frame was larger than `maxBytes`: it went by unread. */
+  get blind(): boolean {
+    return this.#blind;
+  }
+  /** The last `sequence_number` that went by in a complete frame. */
+  get sequenceNumber(): number | undefined {
+    return this.#sequenceNumber;
   }
 
   /** The frames worth judging that this chunk completes. */
   push(chunk: Uint8Array): readonly Frame[] {
-    const marked = this.#options.search.hits(chunk) || this.#straddles(chunk);
+    const marked = this.#isMarked(chunk);
     const boundary = this.#boundary(chunk);
     if (boundary === 0) {
       this.#marked ||= marked;
       this.#keep(chunk);
       return none;
     }
-    if (this.#options.numbered) this.#number(chunk.subarray(0, boundary));
-    const judged = marked || this.#marked || this.everything ? this.#decode(chunk.subarray(0, boundary)) : none;
-    this.#drop();
-    if (boundary < chunk.length) {
-      const rest = chunk.subarray(boundary);
-      this.#marked = marked && this.#options.search.hits(rest);
-      this.#keep(rest);
-    }
-    return judged;
+    const frames = this.#complete(chunk.subarray(0, boundary), marked || this.#marked);
+    this.#tail.clear();
+    const rest = chunk.subarray(boundary);
+    this.#marked = marked && this.#options.search.hits(rest);
+    this.#keep(rest);
+    return frames;
   }
 
   /** The unterminated last frame. */
   end(): readonly Frame[] {
-    if (!this.#marked && !this.everything) return none;
+    if (!this.#marked) return none;
     const decoder = this.#options.createDecoder();
-    return [...decoder.push(concatBytes(this.#tail)), ...decoder.end()];
+    return [...decoder.push(this.#kept()), ...decoder.end()];
   }
 
-  #number(last: Uint8Array): void {
-    const found = lastSequenceNumber(last) ?? (this.#tailBytes > 0 ? lastSequenceNumber(concatBytes([...this.#tail, last])) : undefined);
-    this.sequenceNumber = found ?? this.sequenceNumber;
+  /** @param last what completes the frame under way, and whole frames behind it */
+  #complete(last: Uint8Array, marked: boolean): readonly Frame[] {
+    const { numbered, createDecoder } = this.#options;
+    let number = numbered ? lastSequenceNumber(last) : undefined;
+    let bytes = last;
+    if (this.#tail.length > 0 && (marked || (numbered && number === undefined))) {
+      this.#tail.append(last, 0, last.length);
+      bytes = this.#kept();
+      if (numbered) number ??= lastSequenceNumber(bytes);
+    }
+    this.#sequenceNumber = number ?? this.#sequenceNumber;
+    return marked ? createDecoder().push(bytes) : none;
   }
 
-  #decode(last: Uint8Array): readonly Frame[] {
-    return this.#options.createDecoder().push(this.#tail.length === 0 ? last : concatBytes([...this.#tail, last]));
+  #kept(): Uint8Array {
+    return this.#tail.bytes.subarray(0, this.#tail.length);
   }
 
   #keep(chunk: Uint8Array): void {
-    if (this.#tailBytes + chunk.length > this.#options.maxBytes) {
-      this.blind = true;
-      this.#drop();
+    if (this.#tail.length + chunk.length > this.#options.maxBytes) {
+      this.#blind = true;
+      this.#tail.clear();
+      this.#marked = false;
       return;
     }
-    // A small view would pin the whole read it was cut from.
-    this.#tail.push(chunk.length * 2 < chunk.buffer.byteLength ? new Uint8Array(chunk) : chunk);
-    this.#tailBytes += chunk.length;
+    this.#tail.append(chunk, 0, chunk.length);
   }
 
-  #drop(): void {
-    if (this.#tailBytes > 0) this.#tail = [];
-    this.#tailBytes = 0;
-    this.#marked = false;
-  }
-
-  #straddles(chunk: Uint8Array): boolean {
-    if (this.#tailBytes === 0) return false;
+  /** Whether a marker stands in the chunk, or over its border with what came before. */
+  #isMarked(chunk: Uint8Array): boolean {
     const { search } = this.#options;
-    let before: Uint8Array = this.#tail[this.#tail.length - 1] ?? chunk.subarray(0, 0);
-    if (before.length < search.overlap && this.#tail.length > 1) before = concatBytes(this.#tail.slice(-search.overlap));
-    const left = before.subarray(Math.max(0, before.length - search.overlap));
-    return search.hits(concatBytes([left, chunk.subarray(0, search.overlap)]));
+    if (search.hits(chunk)) return true;
+    const { length } = this.#tail;
+    if (length === 0) return false;
+    const before = this.#tail.bytes.subarray(Math.max(0, length - search.overlap), length);
+    return search.hits(concatBytes([before, chunk.subarray(0, search.overlap)]));
   }
 
   /** Where the last complete frame ends in the chunk; 0 if none does. */
@@ -129,12 +135,7 @@ export class Watch {
 
   /** The byte `distance` (from 1) before the end of the tail. */
   #tailByte(distance: number): number | undefined {
-    let left = distance;
-    for (let index = this.#tail.length - 1; index >= 0; index -= 1) {
-      const chunk = this.#tail[index] as Uint8Array;
-      if (left <= chunk.length) return chunk[chunk.length - left];
-      left -= chunk.length;
-    }
-    return undefined;
+    const { bytes, length } = this.#tail;
+    return distance <= length ? bytes[length - distance] : undefined;
   }
 }

@@ -4,9 +4,10 @@
  */
 
 import { createStreamDecoder } from "../frames.js";
+import { unexplainedFailure } from "../failures.js";
 import { failureFromError, findInBandError } from "../in-band-error.js";
 import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt, type JsonObject } from "../json-value.js";
-import { completeOutput, keepalive, lifecycle, neutral, output, type Verdict } from "../verdict.js";
+import { completeOutput, keepalive, lifecycle, neutral, output, type FailureVerdict, type Verdict } from "../verdict.js";
 import { openaiErrorBody } from "./openai-error.js";
 import { encodeSse, type GateProtocol, type ParsedFrame } from "./protocol.js";
 
@@ -37,13 +38,12 @@ function done(value: JsonObject): Verdict {
     : neutral;
 }
 
-function failed(response: JsonObject, value: JsonObject): Verdict {
-  const error = response["error"];
-  const failure = failureFromError(isObject(error) || typeof error === "string" ? error : {}, response, traits);
-  const explained =
-    typeof error === "string" ? error !== "" : hasContent([objectAt(response, "error")["code"], objectAt(response, "error")["message"]]);
-  const numeric = numberAt(error, "code") !== undefined;
-  return explained || numeric ? { kind: "failure", failure } : { kind: "failure", failure: { ...failure, kind: "unexplained" }, unexplained: true };
+/** An error that says neither what nor why is none: Microsoft Foundry sends the reason in the next frame. */
+function failed(response: JsonObject): FailureVerdict {
+  const { error } = response;
+  const explained = isObject(error) ? hasContent([error["code"], error["message"]]) || typeof error["code"] === "number" : hasContent(error);
+  if (!explained) return { kind: "failure", failure: unexplainedFailure(), unexplained: true };
+  return { kind: "failure", failure: failureFromError(error, response, traits) };
 }
 
 function finished(response: JsonObject): Verdict {
@@ -60,7 +60,7 @@ function finished(response: JsonObject): Verdict {
 function wholeResponse(value: JsonObject): Verdict {
   switch (stringAt(value, "status")) {
     case "failed":
-      return failed(value, value);
+      return failed(value);
     case "queued":
     case "in_progress":
     case undefined:
@@ -71,8 +71,12 @@ function wholeResponse(value: JsonObject): Verdict {
 }
 
 export function classifyResponses(frame: ParsedFrame): Verdict {
-  const failure = findInBandError(frame, traits);
-  if (failure !== undefined) return failure;
+  const verdict = findInBandError(frame, traits) ?? classifyEvent(frame);
+  // `error` and `response.failed` are last events of this protocol.
+  return verdict.kind === "failure" ? { ...verdict, complete: true } : verdict;
+}
+
+function classifyEvent(frame: ParsedFrame): Verdict {
   const { value } = frame;
   // OpenAI-compatible endpoints close this stream, too, with the chat sentinel.
   if (frame.data.trim() === "[DONE]") return { kind: "terminal", final: true, complete: false };
@@ -85,7 +89,7 @@ export function classifyResponses(frame: ParsedFrame): Verdict {
     case "response.queued":
       return lifecycle;
     case "response.failed":
-      return failed(objectAt(value, "response"), value);
+      return failed(objectAt(value, "response"));
     case "response.completed":
       return finished({ status: "completed", ...objectAt(value, "response") });
     case "response.incomplete":
@@ -93,6 +97,7 @@ export function classifyResponses(frame: ParsedFrame): Verdict {
     case "response.output_item.added":
       return itemAdded(objectAt(value, "item"));
     case "response.content_part.added":
+    case "response.reasoning_summary_part.added":
       return hasContent(value["part"]) ? output : neutral;
     case "response.output_text.annotation.added":
     case "response.shell_call_command.added":
