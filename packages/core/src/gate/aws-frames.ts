@@ -88,7 +88,13 @@ class AwsFrames implements FrameDecoder {
   #break(length: number, frames: Frame[]): void {
     this.#broken = true;
     this.#partial.clear();
-    frames.push({ kind: "event", event: brokenFraming, data: "", start: this.#start, end: this.#start + length });
+    frames.push({
+      kind: "event",
+      event: brokenFraming,
+      data: brokenFraming,
+      start: this.#start,
+      end: this.#start + length,
+    });
   }
 }
 

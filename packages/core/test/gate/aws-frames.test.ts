@@ -85,7 +85,7 @@ describe("the AWS event stream framing", () => {
     const wrong = Uint8Array.from(start);
     wrong[wrong.length - 1] = (wrong[wrong.length - 1] as number) ^ 1;
     expect(framesOf([wrong, start, start])).toEqual([
-      { kind: "event", event: brokenFraming, data: "", start: 0, end: start.length },
+      { kind: "event", event: brokenFraming, data: brokenFraming, start: 0, end: start.length },
     ]);
   });
 
