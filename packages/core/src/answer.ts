@@ -24,6 +24,8 @@ export interface RoutingFacts {
   readonly expose: boolean;
   readonly requestId: string;
   readonly trail: readonly TrailEntry[];
+  /** Targets of the model that could not serve the request, and why. */
+  readonly skipped?: readonly { readonly id: string; readonly reason: string }[] | undefined;
   /** For `server-timing`, in ms. */
   readonly holdMs: number;
   readonly upstreamMs: number;
@@ -39,17 +41,18 @@ export function routingHeaders(facts: RoutingFacts): AnswerHeaders {
   const last = trail[trail.length - 1];
   if (facts.expose && last !== undefined) {
     headers[`${prefix}resolved-model`] = headerText(last.target);
-    headers[`${prefix}attempt-trail`] = trailText(trail);
+    headers[`${prefix}attempt-trail`] = trailText(trail, facts.skipped ?? []);
   }
   headers["server-timing"] = `hold;dur=${facts.holdMs.toFixed(1)}, upstream;dur=${facts.upstreamMs.toFixed(1)}`;
   return headers;
 }
 
-function trailText(trail: readonly TrailEntry[]): string {
-  const entries = trail.map(
+function trailText(trail: readonly TrailEntry[], skipped: NonNullable<RoutingFacts["skipped"]>): string {
+  const attempts = trail.map(
     ({ target, status, code, durationMs }) =>
       `${headerText(target)};status=${status}${code === undefined ? "" : `;code=${headerText(code)}`};ms=${Math.round(durationMs)}`,
   );
+  const entries = [...skipped.map(({ id, reason }) => `${headerText(id)};skipped=${reason}`), ...attempts];
   // The last attempts say most.
   while (entries.length > 1 && entries.join(", ").length > maxTrailBytes) entries.shift();
   return entries.join(", ").slice(0, maxTrailBytes);

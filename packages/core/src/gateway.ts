@@ -12,13 +12,18 @@ import { FallbackRun, type FallbackDeps, type RunFacts } from "./fallback/fallba
 import { gatewayOverload, shutdown } from "./gate/failures.js";
 import type { GateProtocol, ProtocolName } from "./gate/protocols/protocol.js";
 import { protocols } from "./gate/protocols/protocols.js";
+import { GuardedHealthStore } from "./health/guarded-store.js";
+import { Health } from "./health/health.js";
+import { MemoryHealthStore, type HealthStore } from "./health/store.js";
 import { OpenRequests } from "./open-requests.js";
-import { Recorder } from "./observability/recorder.js";
+import type { Recorder } from "./observability/recorder.js";
+import { endUnserved, Records } from "./observability/records.js";
 import type { GatewayRequest } from "./request.js";
 import { badRequest, isFailure } from "./request-failures.js";
 import { readControlHeaders } from "./routing/control-headers.js";
 import { answersToolResult, isStreaming, modelKey, readRequestBody } from "./routing/request-body.js";
-import { resolveModel } from "./routing/resolve.js";
+import { readMetadata } from "./routing/metadata.js";
+import { Router } from "./routing/router.js";
 import { matchRoute, type Route } from "./routing/routes.js";
 import { createUndiciClient } from "./upstream/client.js";
 import { decodingClient } from "./upstream/decoding.js";
@@ -30,8 +35,10 @@ export interface GatewayDeps {
   readonly clock?: Clock;
   /** Default: undici over `config.dispatcher` or own pools. */
   readonly client?: UpstreamClient;
-  /** In [0, 1), for jitter. Default: `Math.random`. */
+  /** In [0, 1), for jitter and weights. Default: `Math.random`. */
   readonly random?: () => number;
+  /** Epoch ms, read once: from there on the clock counts. Default: `Date.now`. */
+  readonly wallClock?: () => number;
   /** Default: `process.env`. Read once. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -86,17 +93,30 @@ class DefaultGateway implements Gateway {
   readonly #config: ResolvedConfig;
   readonly #deps: FallbackDeps;
   readonly #served: ReadonlySet<ProtocolName>;
+  readonly #records: Records;
   readonly #open = new OpenRequests();
   readonly #admission: Admission;
   #closing: Promise<void> | undefined;
 
   constructor(config: ResolvedConfig, deps: GatewayDeps) {
     this.#config = config;
+    this.#records = new Records(config);
+    const { clock = systemClock, random = Math.random, wallClock = Date.now } = deps;
+    const store = healthStore(config);
+    const health = new Health({
+      cooldown: config.cooldown,
+      store,
+      clock,
+      epochOffset: wallClock() - clock.now(),
+      wantsUsage: needsLatency(config),
+    });
     this.#deps = {
       config,
-      clock: deps.clock ?? systemClock,
+      clock,
       client: decodingClient(deps.client ?? createUndiciClient({ dispatcher: config.dispatcher as never })),
-      random: deps.random ?? Math.random,
+      random,
+      health,
+      router: new Router({ config, health, store, random }),
     };
     this.#admission = new Admission(config.limits, this.#deps.clock);
     this.#served = new Set([...config.providers.values()].flatMap((provider) => [...provider.protocols]));
@@ -119,15 +139,16 @@ class DefaultGateway implements Gateway {
     const route = this.match(request.method, request.url, request.mounted ?? false);
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
     if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
-    const facts = this.#understand(route, request);
+    const facts = this.#records.guard(route.protocol, () => this.#understand(route, request));
     if (isFailure(facts)) return yield this.refuse(route, facts);
-    const recorder = new Recorder(this.#config.observers, facts.requestId);
-    recorder.record({
-      type: "request-start",
-      protocol: facts.route.protocol,
+    const { identity } = request;
+    const recorder = this.#records.begin({
+      requestId: facts.requestId,
+      protocol: route.protocol,
       streaming: facts.streaming,
       requestedModel: facts.resolution.name,
-      subject: facts.request.identity?.subject,
+      subject: identity?.subject,
+      metadata: identity?.metadata,
     });
     const refused = this.#admission.tryEnter() ? undefined : await this.#admission.wait(request.signal);
     if (refused === undefined) yield* this.#run(facts, recorder);
@@ -147,19 +168,20 @@ class DefaultGateway implements Gateway {
 
   /** No place was free, or the client left while it waited for one. */
   async *#turnAway(facts: Omit<RunFacts, "recorder">, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
-    const left = failure.kind === "client-abort";
-    if (left) recorder.record({ type: "client-abort", phase: "waiting", failure });
-    const durationMs = this.#deps.clock.now() - facts.startedAt;
-    const { status } = failure;
-    recorder.record({ type: "request-end", status, outcome: left ? "client-abort" : "failure", failure, attempts: 0, durationMs });
-    if (!left) yield this.refuse(facts.route, failure);
+    endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
+    if (failure.kind !== "client-abort") yield this.#refusal(facts.route, failure, facts.requestId);
   }
 
   refuse(route: object, failure: Failure): FailedEvent {
     const requestId = crypto.randomUUID();
+    this.#records.refused((route as Route).protocol, requestId, failure);
+    return this.#refusal(route as Route, failure, requestId);
+  }
+
+  #refusal(route: Route, failure: Failure, requestId: string): FailedEvent {
     const { headerPrefix: prefix, exposeRouting: expose } = this.#config;
     const own = routingHeaders({ prefix, expose, requestId, trail: [], holdMs: 0, upstreamMs: 0 });
-    const event = failedEvent(protocolOf(route as Route), failure, undefined, own, requestId);
+    const event = failedEvent(protocolOf(route), failure, undefined, own, requestId);
     // A client that keeps its connection would bring its next request to a gateway that is gone.
     return failure.kind === "shutdown" ? { ...event, headers: { ...event.headers, connection: "close" } } : event;
   }
@@ -186,18 +208,27 @@ class DefaultGateway implements Gateway {
 
   /** Everything that is decided before an upstream is called, or the failure to answer with. */
   #understand(route: Route, request: GatewayRequest): Omit<RunFacts, "recorder"> | Failure {
+    const startedAt = this.#deps.clock.now();
     const body = readRequestBody(request.body);
     if (isFailure(body)) return body;
     const { value } = body;
     const streaming = route.streaming ?? isStreaming(route.protocol, value);
     const headers = readControlHeaders(request.headers, this.#config.headerPrefix, streaming);
     if (isFailure(headers)) return headers;
+    const metadata = readMetadata(request.headers, this.#config.headerPrefix, request.identity);
+    if (isFailure(metadata)) return metadata;
     const model = route.model ?? value[modelKey(route.protocol, value)];
     if (typeof model !== "string" || model === "") return badRequest("The field `model` is missing. Name the model as a string.", "model");
-    const resolution = resolveModel(this.#config, model, route.protocol, `${request.method} ${route.path}`);
+    const resolution = this.#deps.router.resolve({
+      requested: headers.providerName === undefined ? model : `${headers.providerName}/${model}`,
+      protocol: route.protocol,
+      api: `${request.method} ${route.path}`,
+      headers: request.headers,
+      body: value,
+      metadata,
+      subject: request.identity?.subject,
+    });
     if (isFailure(resolution)) return resolution;
-    const startedAt = this.#deps.clock.now();
-    const { totalTimeoutMs } = resolution.timeouts;
     const background = route.protocol === "openai-responses" && value["background"] === true;
     return {
       requestId: crypto.randomUUID(),
@@ -214,7 +245,7 @@ class DefaultGateway implements Gateway {
         streaming,
         ttftTimeoutMs: headers.ttftTimeoutMs,
         requestTimeoutMs: headers.requestTimeoutMs,
-        total: totalTimeoutMs === undefined ? undefined : { at: startedAt + totalTimeoutMs, timeoutMs: totalTimeoutMs },
+        startedAt,
       },
       startedAt,
     };
@@ -225,4 +256,14 @@ function protocolOf(route: Route): GateProtocol {
   const protocol = protocols.get(route.protocol);
   if (protocol === undefined) throw new TypeError(`there is no protocol ${route.protocol}`);
   return protocol;
+}
+
+function healthStore({ store, logger }: ResolvedConfig): HealthStore {
+  if (store === undefined) return new MemoryHealthStore();
+  return new GuardedHealthStore(store, (error) => logger?.error({ err: error }, "the health store failed"));
+}
+
+/** Whether any route goes by how fast the targets are. */
+function needsLatency({ models, rules }: ResolvedConfig): boolean {
+  return [...models, ...rules].some(({ routing, targets }) => routing === "latency" || targets.some(({ slaCutoff }) => slaCutoff !== undefined));
 }

@@ -26,6 +26,8 @@ export type { ProtocolName as Protocol } from "./gate/protocols/protocol.js";
 export { ConfigError, GatewayError, isConfigError, isGatewayError, type Failure, type FailureKind } from "./errors.js";
 export type {
   ClientAbortEvent,
+  CooldownEndEvent,
+  CooldownStartEvent,
   GateOverflowEvent,
   ObservedAttemptRejectEvent,
   ObservedAttemptStartEvent,

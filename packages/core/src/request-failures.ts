@@ -21,6 +21,17 @@ export function apiNotServed(model: string, api: string): Failure {
   return { ...refused(400, "api_not_served", `No target of the model \`${model.slice(0, 200)}\` serves ${api}. Call an API that one of its providers serves.`), param: "model" };
 }
 
+/** 400: targets of the model serve the API, but none of them this request's metadata. */
+export function noTargetForRequest(model: string): Failure {
+  return { ...refused(400, "no_target", `No target of the model \`${model.slice(0, 200)}\` serves the metadata of this request.`), param: "model" };
+}
+
+/** 400: the provider that holds what the request refers to is no target of the model. */
+export function conversationElsewhere(model: string): Failure {
+  const message = `The model \`${model.slice(0, 200)}\` has no target at the provider that holds the conversation. Call the model that the conversation began with.`;
+  return { ...refused(400, "conversation_elsewhere", message), param: "model" };
+}
+
 /** The host's own auth said no. */
 export function authRejected(status: 401 | 403): Failure {
   return status === 401

@@ -254,8 +254,8 @@ describe("the TTFT timeout", () => {
     expect(run.failed?.status).toBe(408);
   });
 
-  it("with `lastTargetTtft: false` does not run where no other target is left", async () => {
-    const scene = stage({ targets: { a: mute, b: mute }, config: { ...noRetry, timeouts: { ttftTimeoutMs: 100, lastTargetTtft: false } } });
+  it("with `lastTargetTtft: exempt` does not run where no other target is left", async () => {
+    const scene = stage({ targets: { a: mute, b: mute }, config: { ...noRetry, timeouts: { ttftTimeoutMs: 100, lastTargetTtft: "exempt" } } });
     const run = send(scene);
     await scene.clock.advance(1_000);
     expect(run.attempts).toEqual(["a/x", "b/x"]);

@@ -14,8 +14,8 @@ export const defaultTimeouts: ResolvedTimeouts = Object.freeze({
   connectTimeoutMs: 5_000,
   totalTimeoutMs: undefined,
   writeStallTimeoutMs: 60_000,
-  lastTargetTtft: true,
-  minAttemptMs: 0,
+  lastTargetTtft: "enforce",
+  minAttemptMs: 5_000,
 });
 
 export const defaultRetry: ResolvedRetry = Object.freeze({

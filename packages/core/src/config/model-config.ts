@@ -106,9 +106,12 @@ export interface Timeouts {
   readonly totalTimeoutMs?: number;
   /** The client takes no byte. Default: 60 000. */
   readonly writeStallTimeoutMs?: number;
-  /** Whether the TTFT timeout also runs where no other target is left. Default: true. */
-  readonly lastTargetTtft?: boolean;
-  /** No further attempt starts with less than this left of `totalTimeoutMs`, in ms. 0 or more. Default: 0. */
+  /** Whether the TTFT timeout also runs where no other target is left; `exempt`: late is better than never. Default: `enforce`. */
+  readonly lastTargetTtft?: "enforce" | "exempt";
+  /**
+   * What an attempt that is not the last leaves of `totalTimeoutMs` to the next one. 0 or more. Where less than this is
+   * left when it starts, the attempt gets all of it. Default: 5 000.
+   */
   readonly minAttemptMs?: number;
 }
 

@@ -132,7 +132,7 @@ export interface ResolvedTimeouts {
   /** Undefined: off. */
   readonly totalTimeoutMs: number | undefined;
   readonly writeStallTimeoutMs: number;
-  readonly lastTargetTtft: boolean;
+  readonly lastTargetTtft: "enforce" | "exempt";
   readonly minAttemptMs: number;
 }
 

@@ -27,7 +27,7 @@ const clocks = {
   connectTimeoutMs: milliseconds.optional(),
   totalTimeoutMs: milliseconds.optional(),
   writeStallTimeoutMs: milliseconds.optional(),
-  lastTargetTtft: flag.optional(),
+  lastTargetTtft: choice(["enforce", "exempt"]).optional(),
   minAttemptMs: millisecondsOrZero.optional(),
 };
 

@@ -11,6 +11,8 @@ import { deadlineFailure, type GateDeadline, type GateOutput, type GateRules, ty
 import { failureFromHttp } from "../gate/in-band-error.js";
 import { Inspector } from "../gate/inspector.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
+import type { TokenUsage } from "../gate/usage.js";
+import { UsageReader } from "../gate/usage-reader.js";
 import { isUndecodableBody } from "../upstream/decoding.js";
 import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../upstream/upstream.js";
 import { Deadlines } from "./deadlines.js";
@@ -30,6 +32,8 @@ export interface AttemptSpec {
   readonly onMidStreamFailure: "event" | "abort";
   /** Read to its end even when the client leaves (`background: true`). */
   readonly detached: boolean;
+  /** Read the usage of an answer that is relayed ungated. That of a gated one costs nothing, and is always read. */
+  readonly readUsage: boolean;
 }
 
 /** Lengths in ms; absent: off. */
@@ -40,8 +44,8 @@ export interface AttemptClocks {
   readonly requestTimeoutEndsAtRelease: boolean;
   readonly idleTimeoutMs: number | undefined;
   readonly connectTimeoutMs: number;
-  /** Over all attempts up to release: when, and how long it was. */
-  readonly total: { readonly at: number; readonly timeoutMs: number } | undefined;
+  /** Over all attempts up to release: when, and how long it was. `isShare`: the rest is left to the next target. */
+  readonly total: { readonly at: number; readonly timeoutMs: number; readonly isShare: boolean } | undefined;
   /** 0: never. Not applied under a TTFT timeout. */
   readonly maxHoldMs: number;
   readonly failureDetailTimeoutMs: number;
@@ -69,19 +73,29 @@ export type AttemptResult =
       /** Of the answer that failed, where there was one. */
       readonly headers: ResponseHeaders | undefined;
       readonly durationMs: number;
+      readonly usage: TokenUsage | undefined;
     };
+
+/** A stream after release, up to a moment. */
+export interface StreamFacts {
+  /** From the start of the attempt. */
+  readonly durationMs: number;
+  readonly bytes: number;
+  readonly usage: TokenUsage | undefined;
+  readonly responseModel: string | undefined;
+}
 
 /** What happens to an attempt besides its result, in this order. Called synchronously; must not throw. */
 export interface AttemptObserver {
-  onOverflow(limit: OverflowLimit, heldBytes: number): void;
+  onOverflow(limit: OverflowLimit, heldBytes: number, released: boolean): void;
   /** At the moment of release. The result follows in a microtask, when the stream may be over already. */
   onRelease(result: AttemptReleased): void;
   /** An in-band failure went by, or the stream broke. At most once. */
-  onStreamFail(failure: Failure, durationMs: number, bytes: number): void;
+  onStreamFail(failure: Failure, facts: StreamFacts): void;
   /** The provider's stream is over. Not where the client left before. */
-  onStreamEnd(end: { complete: boolean; durationMs: number; bytes: number }): void;
+  onStreamEnd(end: StreamFacts & { readonly complete: boolean }): void;
   /** After release, exactly once: the body was handed over to its end, or the client left (499). */
-  onBodyEnd(left: Failure | undefined): void;
+  onBodyEnd(left: Failure | undefined, usage: TokenUsage | undefined): void;
 }
 
 type Clocks = GateDeadline | "connect";
@@ -100,6 +114,7 @@ export class Attempt implements UpstreamHandler {
   #status = 0;
   #headers: ResponseHeaders | undefined;
   #errorAnswer: ErrorAnswer | undefined;
+  #usageReader: UsageReader | undefined;
   #body: StreamBody | undefined;
   #bytes = 0;
   #holdingSince: number | undefined;
@@ -170,9 +185,25 @@ export class Attempt implements UpstreamHandler {
     this.#headers = headers;
     this.#touch();
     if (status < 200 || status > 299) this.#startErrorAnswer();
-    else if (this.#inspector === undefined) this.#release("ungated", []);
+    else if (this.#inspector === undefined) this.#relay(headers);
     else if (isEncoded(headers)) this.#reject(failures.invalidBody());
     else this.#phase = "gated";
+  }
+
+  /** Ungated. */
+  #relay(headers: ResponseHeaders): void {
+    const { protocol, maxHeldBytes, readUsage } = this.#spec;
+    if (readUsage && !isEncoded(headers)) this.#usageReader = new UsageReader(protocol, maxHeldBytes);
+    this.#release("ungated", []);
+  }
+
+  get #usage(): TokenUsage | undefined {
+    return (this.#inspector ?? this.#usageReader)?.usage;
+  }
+
+  #streamFacts(): StreamFacts {
+    const { responseModel } = this.#inspector ?? this.#usageReader ?? { responseModel: undefined };
+    return { durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes, usage: this.#usage, responseModel };
   }
 
   onData(chunk: Uint8Array): void {
@@ -188,6 +219,7 @@ export class Attempt implements UpstreamHandler {
         return;
       case "relaying":
         if (this.#inspector !== undefined) this.#watch(this.#inspector, chunk);
+        else this.#usageReader?.push(chunk);
         this.#body?.push(chunk);
     }
   }
@@ -277,10 +309,10 @@ export class Attempt implements UpstreamHandler {
         if (this.#inspector?.phase === "awaiting-detail") this.#startDetail();
         return;
       case "release":
-        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0);
+        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0, true);
         return this.#release(output.reason, this.#inspector?.takeHeld() ?? []);
       case "reject":
-        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0);
+        if (output.overflow !== undefined) this.#observer.onOverflow(output.overflow, this.#inspector?.heldBytes ?? 0, false);
         return this.#reject(output.failure);
       case "finish":
         return this.#finish(output.complete);
@@ -297,7 +329,7 @@ export class Attempt implements UpstreamHandler {
   #recordFailure(failure: Failure | undefined): void {
     if (failure === undefined || this.#failed) return;
     this.#failed = true;
-    this.#observer.onStreamFail(failure, this.#clock.now() - this.#startedAt, this.#bytes);
+    this.#observer.onStreamFail(failure, this.#streamFacts());
   }
 
   #startErrorAnswer(): void {
@@ -353,6 +385,7 @@ export class Attempt implements UpstreamHandler {
       failure: this.#headers === undefined ? failure : withRetryHeaders(failure, this.#headers, Date.now()),
       headers: this.#headers,
       durationMs: this.#clock.now() - this.#startedAt,
+      usage: this.#usage,
     });
   }
 
@@ -386,7 +419,8 @@ export class Attempt implements UpstreamHandler {
 
   #endStream(complete: boolean): void {
     this.#close();
-    this.#observer.onStreamEnd({ complete, durationMs: this.#clock.now() - this.#startedAt, bytes: this.#bytes });
+    this.#usageReader?.end();
+    this.#observer.onStreamEnd({ complete, ...this.#streamFacts() });
   }
 
   #close(): void {
@@ -431,7 +465,7 @@ export class Attempt implements UpstreamHandler {
   #endBody(left: Failure | undefined): void {
     if (this.#bodyEnded) return;
     this.#bodyEnded = true;
-    this.#observer.onBodyEnd(left);
+    this.#observer.onBodyEnd(left, this.#usage);
   }
 }
 

@@ -11,15 +11,19 @@ import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
 import { clientAbort, internal, totalTimeout } from "../gate/failures.js";
 import { gateRules } from "../gate/options.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
-import type { Recorder } from "../observability/recorder.js";
+import type { TokenUsage } from "../gate/usage.js";
+import type { Health } from "../health/health.js";
+import type { RecordedAttempt, Recorder } from "../observability/recorder.js";
 import type { GatewayRequest } from "../request.js";
 import { isFailure } from "../request-failures.js";
 import type { RequestBody } from "../routing/request-body.js";
-import type { Resolution, RoutedTarget } from "../routing/resolve.js";
+import type { RoutedTarget } from "../routing/resolve.js";
+import type { Resolution, Router } from "../routing/router.js";
 import type { Route } from "../routing/routes.js";
 import type { ResponseHeaders, UpstreamClient } from "../upstream/upstream.js";
-import { attemptClocks, type ClockFacts } from "./attempt-clocks.js";
+import { attemptClocks, totalDeadline, type ClockFacts } from "./attempt-clocks.js";
 import { Attempt, type AttemptObserver, type AttemptResult } from "./attempt.js";
+import { HealthRecorder } from "./health-recorder.js";
 import { Plan, type PlanOutput } from "./plan.js";
 import { targetRequest } from "./target-request.js";
 
@@ -29,6 +33,8 @@ export interface FallbackDeps {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
+  readonly health: Health;
+  readonly router: Router;
 }
 
 /** One request, understood and resolved. */
@@ -64,21 +70,27 @@ export class FallbackRun {
   readonly #rejected: Rejected[] = [];
   readonly #onAbort = (): void => this.#abort();
   #attempt: Attempt | undefined;
+  /** Of the attempt under way. */
+  #health: HealthRecorder | undefined;
   #wake: (() => void) | undefined;
   /** Made at the moment of release: the stream may be over before the event is yielded. */
   #released: ReleasedEvent | undefined;
   #committed = false;
   #over = false;
+  /** Between attempts, in ms. */
+  #waitedMs = 0;
+  /** Set when the answer begins. */
+  #overheadMs: number | undefined;
   /** The gateway closes, and would wait no longer. */
   #stopped: Failure | undefined;
 
   constructor(deps: FallbackDeps, facts: RunFacts) {
     this.#deps = deps;
     this.#facts = facts;
-    const { total } = facts.clocks;
     const targets = facts.resolution.targets.map(({ target }) => target);
-    const lastStart = total === undefined ? Infinity : total.at - facts.resolution.timeouts.minAttemptMs;
-    this.#plan = new Plan(targets, lastStart, deps.random);
+    const lastStarts = targets.map(({ timeouts }) => totalDeadline(timeouts, facts.startedAt));
+    const reserves = targets.map(({ timeouts }) => timeouts.minAttemptMs);
+    this.#plan = new Plan(targets, lastStarts, deps.random, reserves);
   }
 
   /** Ends the request: refused where nothing was sent, broken off where something was. */
@@ -99,13 +111,14 @@ export class FallbackRun {
     } finally {
       // A consumer that stops iterating has left, too.
       if (!this.#committed) this.#recordAbort("waiting");
+      if (!this.#committed) this.#health?.left();
       if (!this.#committed || this.#over) signal.removeEventListener("abort", this.#onAbort);
     }
   }
 
   async *#steps(): AsyncGenerator<GatewayEvent, void, undefined> {
     const { signal } = this.#facts.request;
-    let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now() });
+    let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now(), backAt: this.#backAt() });
     while (!signal.aborted) {
       if (this.#stopped !== undefined) return yield this.#refuse(this.#stopped);
       if (step.type === "give-up") return yield this.#giveUp(step.failure, step.rejection);
@@ -116,6 +129,8 @@ export class FallbackRun {
       }
       const routed = this.#facts.resolution.targets[step.target] as RoutedTarget;
       const number = this.#trail.length + 1;
+      // In the same turn as the choice: of all that come at the end of a rest one request probes the target.
+      this.#health = this.#beginHealth(routed, number);
       yield { type: "attempt-start", attempt: number, target: routed.id };
       if (signal.aborted) return;
       const { result, clientCredential } = await this.#try(routed, number, step);
@@ -128,8 +143,20 @@ export class FallbackRun {
       const rejected = this.#reject(routed, number, result, clientCredential);
       if (signal.aborted) return;
       yield rejected;
-      step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now() });
+      step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now(), backAt: this.#backAt() });
     }
+  }
+
+  #backAt(): readonly number[] | undefined {
+    const { targets, pinned } = this.#facts.resolution;
+    return pinned ? undefined : this.#deps.health.backAt(targets.map(({ id }) => id));
+  }
+
+  #beginHealth(routed: RoutedTarget, number: number): HealthRecorder | undefined {
+    const { streaming, recorder, route } = this.#facts;
+    if (route.probesHealth === false) return undefined;
+    const health = this.#deps.health.begin(routed.id);
+    return new HealthRecorder({ health, recorder, attempt: this.#recorded(routed, number), streaming });
   }
 
   #now(): number {
@@ -143,19 +170,22 @@ export class FallbackRun {
   ): Promise<{ result: AttemptResult; clientCredential: boolean }> {
     const facts = this.#facts;
     const deps = this.#deps;
-    facts.recorder.record({ type: "attempt-start", ...recorded(routed, number), retry: step.retry });
     const startedAt = this.#now();
-    const request = await targetRequest({ ...facts, config: deps.config, clock: deps.clock }, routed);
+    this.#recordStart(routed, number, step.retry);
+    const trace = facts.recorder.traceHeaders(number);
+    const request = await targetRequest({ ...facts, config: deps.config, clock: deps.clock, trace }, routed);
     const rejected = (failure: Failure): { result: AttemptResult; clientCredential: boolean } => ({
-      result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt },
+      result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt, usage: undefined },
       clientCredential: false,
     });
     if (facts.request.signal.aborted) return rejected(clientAbort());
-    const { total } = facts.clocks;
-    if (total !== undefined && this.#now() >= total.at) return rejected(totalTimeout(total.timeoutMs));
+    const { anotherTarget } = step;
+    const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks, { startedAt, anotherTarget });
+    const { total } = clocks;
+    const outOfTime = (): Failure => timeIsUp(total?.timeoutMs ?? 0, total?.isShare === true);
+    if (total !== undefined && this.#now() >= total.at) return rejected(outOfTime());
     if (this.#stopped !== undefined) return rejected(this.#stopped);
     if (isFailure(request)) return rejected(request);
-    const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks, step.anotherTarget);
     const rules = gateRules(facts.protocol, deps.config.gate, {
       ttftTimeoutMs: clocks.ttftTimeoutMs,
       anotherTarget: step.anotherTarget,
@@ -172,31 +202,49 @@ export class FallbackRun {
         maxHeldBytes: deps.config.gate.maxHeldBytes,
         onMidStreamFailure: deps.config.onMidStreamFailure ?? facts.protocol.onMidStreamFailure,
         detached: facts.detached,
+        readUsage: facts.recorder.active || deps.health.wantsUsage,
       },
       deps.client,
       deps.clock,
       this.#observe(routed, number),
     );
     this.#attempt = attempt;
-    return { result: await result, clientCredential: request.clientCredential };
+    const outcome = await result;
+    const shared = outcome.type === "rejected" && outcome.failure.kind === "total-timeout";
+    return { result: shared ? { ...outcome, failure: outOfTime() } : outcome, clientCredential: request.clientCredential };
+  }
+
+  #recordStart(routed: RoutedTarget, number: number, retry: boolean): void {
+    const { type: providerType, origin } = routed.target.provider;
+    const fallback = !retry && number > 1;
+    this.#facts.recorder.record({ type: "attempt-start", ...this.#recorded(routed, number), retry, fallback, providerType, origin });
   }
 
   #observe(routed: RoutedTarget, number: number): AttemptObserver {
     const { recorder } = this.#facts;
-    const attempt = recorded(routed, number);
+    const attempt = this.#recorded(routed, number);
     let failed: Failure | undefined;
+    const health = this.#health;
+    let ended = false;
+    let ttftMs = 0;
     return {
-      onOverflow: (limit, heldBytes) => recorder.record({ type: "gate-overflow", ...attempt, limit, heldBytes }),
-      onRelease: (result) => this.#release(routed, number, result),
-      onStreamFail: (failure, durationMs, bytes) => {
+      onOverflow: (limit, heldBytes, released) => recorder.record({ type: "gate-overflow", ...attempt, limit, heldBytes, released }),
+      onRelease: (result) => {
+        ({ ttftMs } = result);
+        this.#release(routed, number, result);
+      },
+      onStreamFail: (failure, facts) => {
+        health?.failed(failure);
         if (this.#over) return;
         failed = failure;
-        recorder.record({ type: "stream-fail", ...attempt, failure, durationMs, bytes });
+        recorder.record({ type: "stream-fail", ...attempt, failure, ...facts });
       },
-      onStreamEnd: ({ complete, durationMs, bytes }) => {
-        if (failed === undefined && !this.#over) recorder.record({ type: "stream-end", ...attempt, complete, durationMs, bytes });
+      onStreamEnd: (facts) => {
+        ended = true;
+        health?.ended(facts);
+        if (failed === undefined && !this.#over) recorder.record({ type: "stream-end", ...attempt, ttftMs, ...facts });
       },
-      onBodyEnd: (left) => this.#endBody(failed, left),
+      onBodyEnd: (left, usage) => this.#endBody(failed, left, ended ? {} : { attempt, usage }),
     };
   }
 
@@ -204,7 +252,10 @@ export class FallbackRun {
     const facts = this.#facts;
     this.#trail.push({ target: routed.id, status: result.status, code: undefined, durationMs: result.ttftMs });
     const { status, ttftMs, holdMs, heldBytes, reason } = result;
-    facts.recorder.record({ type: "release", ...recorded(routed, number), status, ttftMs, holdMs, heldBytes, reason });
+    this.#overheadMs = this.#ownTime();
+    this.#health?.released(reason, ttftMs);
+    this.#deps.router.answered(facts.resolution, routed);
+    facts.recorder.record({ type: "release", ...this.#recorded(routed, number), status, ttftMs, holdMs, heldBytes, reason });
     const judged = reason === "output" || reason === "outcome" || reason === "empty";
     const jsonBody = result.jsonBody && (facts.gated || !facts.streaming);
     const own = this.#ownHeaders(holdMs, ttftMs);
@@ -216,12 +267,13 @@ export class FallbackRun {
   #reject(
     routed: RoutedTarget,
     number: number,
-    { failure, headers, durationMs }: AttemptResult & { type: "rejected" },
+    { failure, headers, durationMs, usage }: AttemptResult & { type: "rejected" },
     clientCredential: boolean,
   ): GatewayEvent {
     this.#trail.push({ target: routed.id, status: failure.status, code: failure.code, durationMs });
     this.#rejected.push({ failure, headers, clientCredential });
-    this.#facts.recorder.record({ type: "attempt-reject", ...recorded(routed, number), failure, durationMs });
+    this.#health?.failed(failure);
+    this.#facts.recorder.record({ type: "attempt-reject", ...this.#recorded(routed, number), failure, durationMs, usage });
     return { type: "attempt-reject", attempt: number, target: routed.id, failure, durationMs };
   }
 
@@ -230,6 +282,7 @@ export class FallbackRun {
     const { headers, clientCredential } = this.#rejected[rejection] as Rejected;
     const upstreamMs = this.#trail[this.#trail.length - 1]?.durationMs ?? 0;
     const told = maskFailure(failure, clientCredential);
+    this.#overheadMs = this.#ownTime();
     this.#end("failure", told.status, failure);
     return failedEvent(facts.protocol, told, headers, this.#ownHeaders(0, upstreamMs), facts.requestId);
   }
@@ -241,22 +294,23 @@ export class FallbackRun {
 
   #ownHeaders(holdMs: number, upstreamMs: number): AnswerHeaders {
     const { headerPrefix: prefix, exposeRouting: expose } = this.#deps.config;
-    return routingHeaders({ prefix, expose, requestId: this.#facts.requestId, trail: this.#trail, holdMs, upstreamMs });
+    const { requestId, resolution } = this.#facts;
+    return routingHeaders({ prefix, expose, requestId, trail: this.#trail, skipped: resolution.skipped, holdMs, upstreamMs });
   }
 
   /** After release: the body was handed over to its end, or the client left. */
-  #endBody(failed: Failure | undefined, left: Failure | undefined): void {
+  #endBody(failed: Failure | undefined, left: Failure | undefined, cut: CutStream): void {
     this.#facts.request.signal.removeEventListener("abort", this.#onAbort);
     const { status } = this.#released as ReleasedEvent;
     // A client that leaves at the error event which it was sent has seen a failure.
     if (failed !== undefined) return this.#end("failure", status, failed);
-    if (left !== undefined) return this.#recordAbort(this.#committed ? "streaming" : "waiting", left);
+    if (left !== undefined) return this.#recordAbort(this.#committed ? "streaming" : "waiting", left, cut);
     this.#end("success", status, undefined);
   }
 
-  #recordAbort(phase: "waiting" | "streaming", failure: Failure = clientAbort()): void {
+  #recordAbort(phase: "waiting" | "streaming", failure: Failure = clientAbort(), cut: CutStream = {}): void {
     if (this.#over) return;
-    this.#facts.recorder.record({ type: "client-abort", phase, failure });
+    this.#facts.recorder.record({ type: "client-abort", phase, failure, ...cut });
     this.#end("client-abort", phase === "streaming" ? (this.#released?.status ?? 200) : failure.status, failure);
   }
 
@@ -273,7 +327,10 @@ export class FallbackRun {
       failure,
       attempts: this.#trail.length,
       target: last?.target,
+      targetConfigured: last && this.#facts.recorder.isConfigured(last.target),
+      released: this.#committed,
       durationMs,
+      overheadMs: this.#overheadMs,
     });
   }
 
@@ -285,8 +342,19 @@ export class FallbackRun {
     if (!this.#facts.detached) this.#attempt?.abort(clientAbort());
   }
 
+  #recorded(routed: RoutedTarget, attempt: number): RecordedAttempt {
+    return this.#facts.recorder.attempt(attempt, routed.id, routed.target.provider.name, routed.model);
+  }
+
+  /** Since the request came, without attempts and the waits between them, in ms. */
+  #ownTime(): number {
+    const attempts = this.#trail.reduce((total, { durationMs }) => total + durationMs, 0);
+    return Math.max(0, this.#now() - this.#facts.startedAt - attempts - this.#waitedMs);
+  }
+
   async #wait(until: number): Promise<void> {
     const { clock } = this.#deps;
+    const since = clock.now();
     await new Promise<void>((resolve) => {
       const timer = clock.setTimer(until, resolve);
       this.#wake = () => {
@@ -295,9 +363,18 @@ export class FallbackRun {
       };
     });
     this.#wake = undefined;
+    this.#waitedMs += clock.now() - since;
   }
 }
 
-function recorded(routed: RoutedTarget, attempt: number): { attempt: number; target: string; provider: string; model: string } {
-  return { attempt, target: routed.id, provider: routed.target.provider.name, model: routed.model };
+/** A released stream that the client left. */
+interface CutStream {
+  readonly attempt?: RecordedAttempt | undefined;
+  readonly usage?: TokenUsage | undefined;
+}
+
+/** The share of an attempt that is not the last is over for the next one's sake: that one is tried whatever the lists say. */
+function timeIsUp(timeoutMs: number, isShare: boolean): Failure {
+  const failure = totalTimeout(timeoutMs);
+  return isShare ? { ...failure, alwaysFallBack: true } : failure;
 }

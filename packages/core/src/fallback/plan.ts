@@ -5,7 +5,10 @@
  *   unless the provider said not to. `Retry-After` sets the delay; one longer than `maxDelayMs` means no retry.
  * - A fallback is the next target in the order that may be fallen back to: for a status on the failed target's list, a
  *   network error, or a failure that always moves on (a TTFT timeout).
- * - Nothing begins at the total deadline or after it.
+ * - The next target is chosen at the moment it is needed: the first in the order that does not rest, else the one that is
+ *   back soonest. A resting target is put last, never left out. `fallbackCandidate: false` leaves a target out, unless it
+ *   is the first in the order: there the request is its own.
+ * - Nothing begins at the total deadline or after it, and no retry in the time that is kept for the next target.
  *
  * No clock, no timer, no I/O. Upstream calls per request are at most the sum over the targets of 1 + their retries.
  */
@@ -30,9 +33,12 @@ export interface PlanTarget {
 /** Default number of retries on the last target. */
 export const lastTargetRetries = 2;
 
+/** For each target 0 where it may be tried in its place, else when it is back, on any one scale. Absent: none rests. */
+export type BackAt = readonly number[];
+
 export type PlanInput =
-  | { readonly type: "start"; readonly now: number }
-  | { readonly type: "rejected"; readonly failure: Failure; readonly now: number }
+  | { readonly type: "start"; readonly now: number; readonly backAt?: BackAt | undefined }
+  | { readonly type: "rejected"; readonly failure: Failure; readonly now: number; readonly backAt?: BackAt | undefined }
   | { readonly type: "waited"; readonly now: number };
 
 export type PlanOutput =
@@ -62,19 +68,29 @@ interface Rejection {
 
 export class Plan {
   readonly #targets: readonly PlanTarget[];
-  readonly #lastStart: number;
+  readonly #lastStarts: number | readonly number[];
+  readonly #reserves: readonly number[];
   readonly #random: () => number;
   readonly #rejected: Rejection[] = [];
+  readonly #tried = new Set<number>();
   #state: PlanState = { phase: "ready" };
 
   /**
    * @param targets at least one, in the order to be tried
-   * @param lastStart on the clock of the inputs: nothing begins then or later; Infinity: no such time
+   * @param lastStart on the clock of the inputs: nothing begins then or later; Infinity: no such time. A list: for each
+   * target its own
    * @param random in [0, 1), for the jitter
+   * @param reserves for each target how long before its last start a retry leaves the time to the next target
    */
-  constructor(targets: readonly PlanTarget[], lastStart: number, random: () => number) {
+  constructor(
+    targets: readonly PlanTarget[],
+    lastStart: number | readonly number[],
+    random: () => number,
+    reserves: readonly number[] = [],
+  ) {
     this.#targets = targets;
-    this.#lastStart = lastStart;
+    this.#lastStarts = lastStart;
+    this.#reserves = reserves;
     this.#random = random;
   }
 
@@ -83,29 +99,32 @@ export class Plan {
     switch (input.type) {
       case "start":
         if (state.phase !== "ready") throw new Error("a plan starts once");
-        return this.#attempt(0, 0);
+        // Whatever the time is: without a first attempt there would be no failure to answer with.
+        return this.#attempt(this.#next(-Infinity, input.backAt) ?? 0, 0);
       case "waited":
         if (state.phase !== "waiting") throw new Error("the plan is not waiting");
         // A timer may be late.
-        return input.now >= this.#lastStart ? this.#giveUp() : this.#attempt(state.target, state.retries);
+        return input.now >= this.#lastStart(state.target) ? this.#giveUp() : this.#attempt(state.target, state.retries);
       case "rejected":
         if (state.phase !== "attempting") throw new Error("the plan has no attempt under way");
-        return this.#rejectedAt(state.target, state.retries, input.failure, input.now);
+        return this.#rejectedAt(state.target, state.retries, input);
     }
   }
 
   #attempt(target: number, retries: number): PlanOutput {
     this.#state = { phase: "attempting", target, retries };
-    return { type: "attempt", target, retry: retries > 0, anotherTarget: this.#next(target) !== undefined };
+    this.#tried.add(target);
+    return { type: "attempt", target, retry: retries > 0, anotherTarget: this.#next(-Infinity, undefined) !== undefined };
   }
 
-  #rejectedAt(index: number, retries: number, failure: Failure, now: number): PlanOutput {
-    this.#rejected.push({ failure, fellBack: index > 0 });
+  #rejectedAt(index: number, retries: number, { failure, now, backAt }: PlanInput & { type: "rejected" }): PlanOutput {
+    this.#rejected.push({ failure, fellBack: this.#tried.size > 1 });
+    if (final.has(failure.kind) && failure.alwaysFallBack !== true) return this.#giveUp();
     const target = this.#targets[index] as PlanTarget;
-    const next = this.#next(index);
-    if (final.has(failure.kind) || now >= this.#lastStart) return this.#giveUp();
+    const next = this.#next(now, backAt);
     const delay = this.#retryDelay(target, retries, failure, next !== undefined);
-    if (delay !== undefined && now + delay < this.#lastStart) {
+    const reserve = next === undefined ? 0 : (this.#reserves[index] ?? 0);
+    if (delay !== undefined && now + delay < this.#lastStart(index) - reserve) {
       if (delay === 0) return this.#attempt(index, retries + 1);
       this.#state = { phase: "waiting", target: index, retries: retries + 1 };
       return { type: "wait", until: now + delay };
@@ -113,12 +132,21 @@ export class Plan {
     return next !== undefined && fallsBack(target, failure) ? this.#attempt(next, 0) : this.#giveUp();
   }
 
-  /** The next target that may be fallen back to. */
-  #next(after: number): number | undefined {
-    for (let index = after + 1; index < this.#targets.length; index += 1) {
-      if (this.#targets[index]?.fallbackCandidate === true) return index;
+  /** The next target to be tried: the first that does not rest, else the one that is back soonest. */
+  #next(now: number, backAt: BackAt | undefined): number | undefined {
+    let soonest: number | undefined;
+    for (const [index, target] of this.#targets.entries()) {
+      if (this.#tried.has(index) || now >= this.#lastStart(index)) continue;
+      if (index > 0 && !target.fallbackCandidate) continue;
+      const back = backAt?.[index] ?? 0;
+      if (back === 0) return index;
+      if (soonest === undefined || back < (backAt?.[soonest] ?? 0)) soonest = index;
     }
-    return undefined;
+    return soonest;
+  }
+
+  #lastStart(target: number): number {
+    return typeof this.#lastStarts === "number" ? this.#lastStarts : (this.#lastStarts[target] ?? Infinity);
   }
 
   /** In ms; undefined: no retry. */

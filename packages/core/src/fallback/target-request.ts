@@ -3,6 +3,7 @@
 import type { Clock } from "../clock.js";
 import type { ResolvedConfig } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
+import type { TraceHeaders } from "../observability/observer.js";
 import type { GatewayRequest } from "../request.js";
 import { badRequest } from "../request-failures.js";
 import type { RequestBody } from "../routing/request-body.js";
@@ -21,6 +22,8 @@ export interface TargetRequestFacts {
   readonly body: RequestBody;
   readonly config: ResolvedConfig;
   readonly clock: Clock;
+  /** Trace context of the attempt, in place of the client's. */
+  readonly trace?: TraceHeaders | undefined;
 }
 
 export interface TargetRequest {
@@ -56,6 +59,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
     apiKey,
     clientQueryKey: new URLSearchParams(queryOf(facts.request.url)).get("key") ?? undefined,
     headersOverride: target.headersOverride,
+    trace: facts.trace,
   });
   const { sign, origin, region } = provider;
   if (!("invalidHeader" in headers) && sign !== undefined) {

@@ -23,6 +23,8 @@ export interface HealthOptions {
   readonly clock: Clock;
   /** Epoch ms minus the time of the clock. */
   readonly epochOffset: number;
+  /** A route goes by latency: token usage is read also where nobody observes. */
+  readonly wantsUsage: boolean;
 }
 
 export class Health {
@@ -31,6 +33,10 @@ export class Health {
 
   constructor(options: HealthOptions) {
     this.#options = options;
+  }
+
+  get wantsUsage(): boolean {
+    return this.#options.wantsUsage;
   }
 
   /** Epoch ms on a monotonic scale: what the store and the accounts count in. */

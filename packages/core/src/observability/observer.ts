@@ -149,7 +149,6 @@ export interface CooldownStartEvent extends AttemptFacts {
   readonly until: number;
   /** Rests in a row, from 1. */
   readonly streak: number;
-  readonly failure?: ObservedFailure | undefined;
 }
 
 /** The target answered after a rest: it is tried in its place again. */

@@ -9,6 +9,8 @@ export interface ControlHeaders {
   /** In ms. Undefined: not sent, or not a streaming request. */
   readonly ttftTimeoutMs: number | undefined;
   readonly requestTimeoutMs: number | undefined;
+  /** The provider of the model, where it is named apart from it. */
+  readonly providerName: string | undefined;
 }
 
 /** @returns the values, or a 400 that names the header and what would be right */
@@ -17,7 +19,16 @@ export function readControlHeaders(headers: GatewayRequest["headers"], prefix: s
   if (typeof ttftTimeoutMs === "object") return ttftTimeoutMs;
   const requestTimeoutMs = milliseconds(headers, `${prefix}request-timeout`);
   if (typeof requestTimeoutMs === "object") return requestTimeoutMs;
-  return { ttftTimeoutMs, requestTimeoutMs };
+  const providerName = plainName(headers, `${prefix}provider-name`);
+  if (typeof providerName === "object") return providerName;
+  return { ttftTimeoutMs, requestTimeoutMs, providerName };
+}
+
+function plainName(headers: GatewayRequest["headers"], name: string): string | Failure | undefined {
+  const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && /^[\x21-\x7e]{1,200}$/.test(value) && !/[/*]/.test(value)) return value;
+  return badRequest(`The header \`${name}\` must be the name of one provider, without a slash.`, name);
 }
 
 function milliseconds(headers: GatewayRequest["headers"], name: string): number | Failure | undefined {

@@ -1,12 +1,10 @@
-/** Requested model → ordered targets. */
+/** Requested model → the targets that may serve it, not in order yet. */
 
 import { directTarget } from "../config/direct-target.js";
-import type { ResolvedConfig, ResolvedTarget, ResolvedTimeouts } from "../config/resolved.js";
+import type { Routing } from "../config/model-config.js";
+import type { ResolvedConfig, ResolvedSticky, ResolvedTarget, ResolvedTimeouts } from "../config/resolved.js";
 import { matchesName, parseTargetRef } from "../config/target-ref.js";
-import type { Failure } from "../errors.js";
-import type { ProtocolName } from "../gate/protocols/protocol.js";
-import { apiNotServed, modelNotFound } from "../request-failures.js";
-import { byPriority } from "./order.js";
+import { matchRule, type RuleFacts } from "./rules.js";
 
 /** A target with the name of its model filled in. */
 export interface RoutedTarget {
@@ -17,35 +15,53 @@ export interface RoutedTarget {
   readonly id: string;
 }
 
-export interface Resolution {
-  /** The virtual model as configured, or `provider/model`: a bounded set of names, for records. */
+/** Where a request for one model may go. */
+export interface Destination {
+  /** The virtual model as configured, or `provider/model`; `unknown` where only a rule knows it. For records. */
   readonly name: string;
-  /** In the order to be tried; at least one. */
+  /** The rule that decided. */
+  readonly rule: string | undefined;
+  readonly routing: Routing;
   readonly targets: readonly RoutedTarget[];
+  readonly sticky: ResolvedSticky | undefined;
   /** For what no target decides. */
   readonly timeouts: ResolvedTimeouts;
 }
 
-/**
- * @param requested the model that the client named
- * @param route for the message, e.g. `POST /v1/messages`
- * @returns the targets, or a 404 (unknown model) or 400 (no target serves the API)
- */
-export function resolveModel(config: ResolvedConfig, requested: string, protocol: ProtocolName, route: string): Resolution | Failure {
+/** Rules first, then virtual models, then `provider/model`. Undefined: there is no such model for this client. */
+export function findDestination(config: ResolvedConfig, facts: RuleFacts): Destination | undefined {
+  const { requested } = facts;
   const model = config.models.find((candidate) => matchesName(candidate.name, requested));
+  const rule = matchRule(config.rules, facts);
+  if (rule !== undefined) {
+    return {
+      name: model?.name ?? "unknown",
+      rule: rule.id,
+      routing: rule.routing,
+      targets: rule.targets.map((target) => routed(target, requested)),
+      sticky: undefined,
+      timeouts: config.defaults.timeouts,
+    };
+  }
   if (model !== undefined) {
-    const serving = model.targets.filter((target) => target.provider.protocols.has(protocol));
-    if (serving.length === 0) return apiNotServed(requested, route);
-    return { name: model.name, targets: byPriority(serving).map((target) => routed(target, requested)), timeouts: model.timeouts };
+    const { name, routing, sticky, timeouts } = model;
+    const targets = model.targets.map((target) => routed(target, requested));
+    return { name, rule: undefined, routing, targets, sticky, timeouts };
   }
   const ref = parseTargetRef(requested);
   const target = ref === undefined ? undefined : directTarget(config, ref.provider, ref.model);
-  if (target === undefined) return modelNotFound(requested);
-  if (!target.provider.protocols.has(protocol)) return apiNotServed(requested, route);
-  return { name: requested, targets: [routed(target, requested)], timeouts: config.defaults.timeouts };
+  if (target === undefined) return undefined;
+  return {
+    name: requested,
+    rule: undefined,
+    routing: "priority",
+    targets: [routed(target, requested)],
+    sticky: undefined,
+    timeouts: config.defaults.timeouts,
+  };
 }
 
-function routed(target: ResolvedTarget, requested: string): RoutedTarget {
+export function routed(target: ResolvedTarget, requested: string): RoutedTarget {
   const model = target.model === "*" ? requested : target.model;
   return { target, model, id: `${target.provider.name}/${model}` };
 }

@@ -13,6 +13,8 @@ export interface Route {
   readonly streaming?: boolean | undefined;
   /** The model, where it stands in the path. Undefined: it is in the body. */
   readonly model?: string | undefined;
+  /** False: an answer says nothing of the target's health, such as a count of tokens. */
+  readonly probesHealth?: boolean | undefined;
 }
 
 interface Endpoint extends Route {
