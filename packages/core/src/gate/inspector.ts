@@ -177,11 +177,12 @@ export class Inspector {
         framing: this.#protocol.framing,
         search: searchFor(this.#protocol),
         numbered: this.#protocol.numbersEvents === true,
-        createDecoder: () => this.#protocol.createDecoder(),
+        createDecoder: this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
         maxBytes: this.#maxHeldBytes,
       },
       this.#held.tail(begun),
     );
+    this.#watch.everything = this.#gate.complete;
     if (this.#watch.blind) this.#gate.step({ type: "blind" });
   }
 
@@ -189,7 +190,12 @@ export class Inspector {
     const watch = this.#watch;
     if (watch !== undefined) {
       const frames = watch.push(chunk);
-      if (frames.length > 0) this.#judgeFrames(frames, false);
+      if (frames.length > 0) {
+        this.#judgeFrames(frames, false);
+        // Usage may follow in frames without a marker. Looking for it sooner would decode every frame of the servers that
+        // repeat it in each.
+        watch.everything = this.#gate.complete;
+      }
       if (watch.blind) this.#gate.step({ type: "blind" });
       return forward;
     }

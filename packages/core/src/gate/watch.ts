@@ -26,6 +26,8 @@ export class Watch {
   /** The frame under way. */
   readonly #tail = new ByteBuffer();
   #marked = false;
+  /** Every frame is decoded from here on. */
+  everything = false;
   #blind = false;
   #sequenceNumber: number | undefined;
 
@@ -56,7 +58,7 @@ export class Watch {
       this.#keep(chunk);
       return none;
     }
-    const frames = this.#complete(chunk.subarray(0, boundary), marked || this.#marked);
+    const frames = this.#complete(chunk.subarray(0, boundary), marked || this.#marked || this.everything);
     this.#tail.clear();
     const rest = chunk.subarray(boundary);
     this.#marked = marked && this.#options.search.hits(rest);
@@ -66,23 +68,23 @@ export class Watch {
 
   /** The unterminated last frame. */
   end(): readonly Frame[] {
-    if (!this.#marked) return none;
+    if (!this.#marked && !this.everything) return none;
     const decoder = this.#options.createDecoder();
     return [...decoder.push(this.#kept()), ...decoder.end()];
   }
 
   /** @param last what completes the frame under way, and whole frames behind it */
-  #complete(last: Uint8Array, marked: boolean): readonly Frame[] {
+  #complete(last: Uint8Array, decode: boolean): readonly Frame[] {
     const { numbered, createDecoder } = this.#options;
     let number = numbered ? lastSequenceNumber(last) : undefined;
     let bytes = last;
-    if (this.#tail.length > 0 && (marked || (numbered && number === undefined))) {
+    if (this.#tail.length > 0 && (decode || (numbered && number === undefined))) {
       this.#tail.append(last, 0, last.length);
       bytes = this.#kept();
       if (numbered) number ??= lastSequenceNumber(bytes);
     }
     this.#sequenceNumber = number ?? this.#sequenceNumber;
-    return marked ? createDecoder().push(bytes) : none;
+    return decode ? createDecoder().push(bytes) : none;
   }
 
   #kept(): Uint8Array {
