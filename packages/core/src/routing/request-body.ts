@@ -32,9 +32,8 @@ export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Fai
 export function encodeBody(body: RequestBody, edits: JsonEdits): Uint8Array {
   const changes = new Map([...edits].filter(([key, value]) => (value === undefined ? Object.hasOwn(body.value, key) : body.value[key] !== value)));
   if (body.bytes === undefined) {
-    // Spread copies own keys only; a `__proto__` member of the client's JSON stays data.
-    const changed = Object.fromEntries([...Object.entries(body.value), ...changes].filter(([, value]) => value !== undefined));
-    return Buffer.from(JSON.stringify(changed));
+    // Own keys only: a `__proto__` member of the client's JSON stays data. A member that is undefined is not written.
+    return Buffer.from(JSON.stringify(Object.fromEntries([...Object.entries(body.value), ...changes])));
   }
   if (changes.size === 0) return body.bytes;
   return Buffer.from(editJsonObject(new TextDecoder().decode(body.bytes), changes));
