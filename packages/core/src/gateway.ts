@@ -19,7 +19,7 @@ import { OpenRequests } from "./open-requests.js";
 import type { Recorder } from "./observability/recorder.js";
 import { endUnserved, Records } from "./observability/records.js";
 import type { GatewayRequest } from "./request.js";
-import { badRequest, isFailure } from "./request-failures.js";
+import { badRequest, isFailure, loopDetected } from "./request-failures.js";
 import { readControlHeaders } from "./routing/control-headers.js";
 import { answersToolResult, isStreaming, modelKey, readRequestBody } from "./routing/request-body.js";
 import { readMetadata } from "./routing/metadata.js";
@@ -89,6 +89,9 @@ export function isGateway(value: unknown): value is Gateway {
   return typeof value === "object" && value !== null && gatewayBrand in value;
 }
 
+/** What is known of a request before it is run. */
+type Understood = Omit<RunFacts, "recorder" | "onDropped">;
+
 class DefaultGateway implements Gateway {
   readonly #config: ResolvedConfig;
   readonly #deps: FallbackDeps;
@@ -139,6 +142,7 @@ class DefaultGateway implements Gateway {
     const route = this.match(request.method, request.url, request.mounted ?? false);
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
     if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
+    if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true) return yield this.refuse(route, loopDetected());
     const facts = this.#records.guard(route.protocol, () => this.#understand(route, request));
     if (isFailure(facts)) return yield this.refuse(route, facts);
     const { identity } = request;
@@ -155,19 +159,19 @@ class DefaultGateway implements Gateway {
     else yield* this.#turnAway(facts, recorder, refused);
   }
 
-  async *#run(facts: Omit<RunFacts, "recorder">, recorder: Recorder): AsyncGenerator<GatewayEvent, void, undefined> {
+  async *#run(facts: Understood, recorder: Recorder): AsyncGenerator<GatewayEvent, void, undefined> {
     const ended = recorder.with((event) => {
       if (event.type !== "request-end") return;
-      this.#open.delete(run);
+      if (!run.dropping) this.#open.delete(run);
       this.#admission.leave();
     });
-    const run = new FallbackRun(this.#deps, { ...facts, recorder: ended });
+    const run = new FallbackRun(this.#deps, { ...facts, recorder: ended, onDropped: () => this.#open.delete(run) });
     this.#open.add(run);
     yield* run.events();
   }
 
   /** No place was free, or the client left while it waited for one. */
-  async *#turnAway(facts: Omit<RunFacts, "recorder">, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
+  async *#turnAway(facts: Understood, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
     endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
     if (failure.kind !== "client-abort") yield this.#refusal(facts.route, failure, facts.requestId);
   }
@@ -207,7 +211,7 @@ class DefaultGateway implements Gateway {
   }
 
   /** Everything that is decided before an upstream is called, or the failure to answer with. */
-  #understand(route: Route, request: GatewayRequest): Omit<RunFacts, "recorder"> | Failure {
+  #understand(route: Route, request: GatewayRequest): Understood | Failure {
     const startedAt = this.#deps.clock.now();
     const body = readRequestBody(request.body);
     if (isFailure(body)) return body;

@@ -32,6 +32,11 @@ export function conversationElsewhere(model: string): Failure {
   return { ...refused(400, "conversation_elsewhere", message), param: "model" };
 }
 
+/** 508: a provider's `baseUrl` leads back to this gateway, which would call itself without end. */
+export function loopDetected(): Failure {
+  return refused(508, "loop_detected", "The gateway was called by itself: the `baseUrl` of a provider leads back to it.");
+}
+
 /** The host's own auth said no. */
 export function authRejected(status: 401 | 403): Failure {
   return status === 401

@@ -7,6 +7,11 @@ export interface Identity {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
+
 export interface GatewayRequest {
   readonly method: string;
   /** Path and query below the mount point, as it came. */
@@ -18,6 +23,8 @@ export interface GatewayRequest {
   /** Raw bytes, or the value that a body parser made of them. `undefined`: no body. */
   readonly body: Uint8Array | { readonly parsed: unknown } | undefined;
   readonly identity?: Identity | undefined;
+  /** The client's end of its connection, by which a gateway that calls itself is found. Absent: not looked for. */
+  readonly peer?: Peer | undefined;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;
 }

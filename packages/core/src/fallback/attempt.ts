@@ -96,6 +96,8 @@ export interface AttemptObserver {
   onStreamEnd(end: StreamFacts & { readonly complete: boolean }): void;
   /** After release, exactly once: the body was handed over to its end, or the client left (499). */
   onBodyEnd(left: Failure | undefined, usage: TokenUsage | undefined): void;
+  /** An answer that was read on without its client is over. Only where `detached` is set. */
+  onDropped(): void;
 }
 
 type Clocks = GateDeadline | "connect";
@@ -157,12 +159,17 @@ export class Attempt implements UpstreamHandler {
     if (this.#resolve !== undefined) this.#reject(failure);
   }
 
+  /** The answer is read on without its client. */
+  get dropping(): boolean {
+    return this.#phase === "dropping";
+  }
+
   /** Ends the attempt whatever it is at: the gateway closes. A stream that is complete ends well. */
   stop(failure: Failure): void {
     if (this.#resolve !== undefined) return this.#reject(failure);
     if (this.#phase === "dropping") {
       this.#call?.abort();
-      return this.#close();
+      return this.#dropped();
     }
     if (this.#phase === "relaying") {
       const output = this.#inspector?.deadline("request", 0);
@@ -234,7 +241,7 @@ export class Attempt implements UpstreamHandler {
         if (this.#inspector === undefined) return this.#finish(true);
         return this.#apply(this.#inspector.end());
       case "dropping":
-        return this.#close();
+        return this.#dropped();
     }
   }
 
@@ -251,7 +258,7 @@ export class Attempt implements UpstreamHandler {
         if (this.#inspector === undefined) return this.#fail(failures.networkFailure(cause, true), true);
         return this.#apply(this.#inspector.error(cause));
       case "dropping":
-        return this.#close();
+        return this.#dropped();
     }
   }
 
@@ -297,7 +304,7 @@ export class Attempt implements UpstreamHandler {
         return;
       case "dropping":
         this.#call?.abort();
-        return this.#close();
+        return this.#dropped();
     }
   }
 
@@ -427,6 +434,11 @@ export class Attempt implements UpstreamHandler {
     this.#phase = "closed";
     this.#deadlines.stop();
     if (this.#body === undefined) this.#inspector?.close();
+  }
+
+  #dropped(): void {
+    this.#close();
+    this.#observer.onDropped();
   }
 
   // What the body asks of its source.

@@ -54,6 +54,8 @@ export interface RunFacts {
   readonly clocks: ClockFacts;
   readonly startedAt: number;
   readonly recorder: Recorder;
+  /** A detached answer was read to its end after its client had left. */
+  readonly onDropped: () => void;
 }
 
 interface Rejected {
@@ -91,6 +93,11 @@ export class FallbackRun {
     const lastStarts = targets.map(({ timeouts }) => totalDeadline(timeouts, facts.startedAt));
     const reserves = targets.map(({ timeouts }) => timeouts.minAttemptMs);
     this.#plan = new Plan(targets, lastStarts, deps.random, reserves);
+  }
+
+  /** The client has left, and the answer is read on. */
+  get dropping(): boolean {
+    return this.#attempt?.dropping === true;
   }
 
   /** Ends the request: refused where nothing was sent, broken off where something was. */
@@ -245,6 +252,7 @@ export class FallbackRun {
         if (failed === undefined && !this.#over) recorder.record({ type: "stream-end", ...attempt, ttftMs, ...facts });
       },
       onBodyEnd: (left, usage) => this.#endBody(failed, left, ended ? {} : { attempt, usage }),
+      onDropped: () => this.#facts.onDropped(),
     };
   }
 

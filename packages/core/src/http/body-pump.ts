@@ -25,13 +25,18 @@ export interface BodyPumpOptions {
   readonly clock: Clock;
 }
 
+/** How long a client may take nothing of the end of its answer when the gateway closes, in ms. */
+const farewellMs = 1_000;
+
 /** More than this in one tick, such as a large hold, is written in several. */
 const maxBatchBytes = 65_536;
 
 export class BodyPump implements BodySink {
   readonly #body: ReleasedBody;
   readonly #outlet: Outlet;
-  readonly #stall: WriteStallWatch;
+  readonly #res: ServerResponse;
+  readonly #clock: Clock;
+  #stall: WriteStallWatch;
   readonly #batch: TickBatch;
   /** The outlet is full. */
   #blocked = false;
@@ -42,11 +47,10 @@ export class BodyPump implements BodySink {
   constructor({ body, outlet, res, writeStallTimeoutMs, clock }: BodyPumpOptions) {
     this.#body = body;
     this.#outlet = outlet;
+    this.#res = res;
+    this.#clock = clock;
     this.#batch = new TickBatch((bytes) => this.#push(bytes));
-    this.#stall = new WriteStallWatch(res, writeStallTimeoutMs, clock, () => {
-      this.cancel("write-stall");
-      res.destroy();
-    });
+    this.#stall = this.#watch(writeStallTimeoutMs);
   }
 
   start(): void {
@@ -67,6 +71,12 @@ export class BodyPump implements BodySink {
     if (end.type === "finish") {
       this.#outlet.finish(last);
     } else {
+      // A process that wants to end waits for nobody who does not read.
+      if (end.failure.kind === "shutdown") {
+        if (this.#blocked) return void this.#res.destroy();
+        this.#stall.disarm();
+        this.#stall = this.#watch(farewellMs);
+      }
       if (last !== undefined) this.#outlet.write(last);
       this.#outlet.fail();
     }
@@ -94,6 +104,13 @@ export class BodyPump implements BodySink {
   close(): void {
     this.#stall.disarm();
     this.cancel("client-abort");
+  }
+
+  #watch(timeoutMs: number): WriteStallWatch {
+    return new WriteStallWatch(this.#res, timeoutMs, this.#clock, () => {
+      this.cancel("write-stall");
+      this.#res.destroy();
+    });
   }
 
   #push(bytes: Uint8Array): void {

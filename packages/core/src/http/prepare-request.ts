@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { FailedEvent } from "../events.js";
-import type { GatewayRequest } from "../request.js";
+import type { GatewayRequest, Peer } from "../request.js";
 import { readIdentity } from "./identify.js";
 import type { IdentifyResult } from "./identify.js";
 import { readRequestBody } from "./read-body.js";
@@ -45,10 +45,17 @@ export async function prepareRequest(gateway: ServedGateway, incoming: Incoming)
   };
   const misframed = checkFraming(req);
   if (misframed !== undefined) return refuse(misframed);
+  const refused = gateway.refusal?.();
+  if (refused !== undefined) return refuse(refused);
   const who = readIdentity(await incoming.identify());
   if ("failure" in who) return refuse(who.failure);
   const read = await readRequestBody(req, { limit: gateway.limits.maxRequestBytes, source, clock });
   if ("failure" in read) return refuse(read.failure);
   const method = req.method ?? "GET";
-  return { request: { method, url, mounted, headers: req.headers, body: read.body, identity: who.identity, signal } };
+  const peer = peerOf(req);
+  return { request: { method, url, mounted, headers: req.headers, body: read.body, identity: who.identity, peer, signal } };
+}
+
+function peerOf({ socket: { remoteAddress: address, remotePort: port } }: IncomingMessage): Peer | undefined {
+  return address === undefined || port === undefined ? undefined : { address, port };
 }

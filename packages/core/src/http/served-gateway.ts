@@ -19,6 +19,8 @@ export interface ServedGateway {
    * @param route what `match` gave for it
    */
   refuse(route: object, failure: Failure): FailedEvent;
+  /** Why a request that comes now would be refused, whatever it holds. Asked before its body is read. Default: never. */
+  refusal?(): Failure | undefined;
   readonly limits: { readonly maxRequestBytes: number };
   readonly timeouts: { readonly writeStallTimeoutMs: number };
 }

@@ -6,6 +6,8 @@ import type { CallSender } from "./call.js";
 import { UndiciCall } from "./call.js";
 import type { Connector } from "./connections.js";
 import { createConnection, createConnector, createPool } from "./connections.js";
+import type { Peer } from "../request.js";
+import { LocalEnds } from "./local-ends.js";
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 export interface UndiciClientOptions {
@@ -40,6 +42,7 @@ class UndiciClient implements UpstreamClient, CallSender {
   readonly #origins = new Map<string, Map<number, Origin>>();
   /** Connections made to send a request again; each is closed when its one request is over. */
   readonly #single = new Set<Client>();
+  readonly #ends = new LocalEnds();
   #closed = false;
 
   constructor(options: UndiciClientOptions) {
@@ -81,7 +84,7 @@ class UndiciClient implements UpstreamClient, CallSender {
 
   resend(call: UndiciCall): void {
     const { origin } = call.request;
-    const client = createConnection(origin, this.#originOf(call.request).connector, this.#clientOptions);
+    const client = createConnection(origin, this.#originOf(call.request).connector, this.#clientOptions, this.#ends);
     this.#single.add(client);
     call.dispatchTo(client);
     // Closing waits for the request, and refuses any other.
@@ -98,10 +101,14 @@ class UndiciClient implements UpstreamClient, CallSender {
     if (found === undefined) {
       const connector = createConnector(connectTimeoutMs);
       const options = { ...this.#clientOptions, clientTtl: this.#clientTtl };
-      found = { connector, pool: createPool(origin, connector, options) };
+      found = { connector, pool: createPool(origin, connector, options, this.#ends) };
       byTimeout.set(connectTimeoutMs, found);
     }
     return found;
+  }
+
+  owns(peer: Peer): boolean {
+    return this.#ends.has(peer);
   }
 
   async close(): Promise<void> {

@@ -6,6 +6,7 @@
 import type { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import { buildConnector, Client, Pool } from "undici";
+import type { LocalEnds } from "./local-ends.js";
 
 /** What a connection needs of the request that uses it. */
 export interface ConnectionUser {
@@ -100,7 +101,7 @@ class TrackedClient extends Client {
 }
 
 /** One connection, outside of any pool. `options.connect` must be a connector. */
-export function createConnection(origin: string, connector: Connector, options: Client.Options): Client {
+export function createConnection(origin: string, connector: Connector, options: Client.Options, ends: LocalEnds): Client {
   const connection: Connection = { user: undefined, requests: 0, connecting: undefined };
   const connect: Connector = (target, callback) => {
     if (connection.user === undefined) {
@@ -115,6 +116,7 @@ export function createConnection(origin: string, connector: Connector, options: 
       if (socket !== null && socket !== undefined) {
         connection.requests = 0;
         guardSocket(socket, connection);
+        ends.add(socket);
       }
       callback(...result);
     });
@@ -127,10 +129,11 @@ export function createPool(
   origin: string,
   connector: Connector,
   options: Client.Options & { clientTtl: number },
+  ends: LocalEnds,
 ): Pool {
   return new Pool(origin, {
     ...options,
     connect: connector,
-    factory: (url, clientOptions) => createConnection(String(url), connector, clientOptions),
+    factory: (url, clientOptions) => createConnection(String(url), connector, clientOptions, ends),
   });
 }

@@ -32,6 +32,7 @@ export function isUndecodableBody(error: unknown): error is UndecodableBody {
 export function decodingClient(client: UpstreamClient): UpstreamClient {
   return {
     send: (request, handler) => DecodingCall.send(client, request, handler),
+    owns: (peer) => client.owns?.(peer) === true,
     close: () => client.close(),
   };
 }

@@ -1,5 +1,7 @@
 /** What the attempt driver needs of an HTTP client. `client.ts` implements it over undici. */
 
+import type { Peer } from "../request.js";
+
 /** Lower-case names. Multi-valued fields as arrays. No prototype. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -40,6 +42,8 @@ export interface UpstreamCall {
 export interface UpstreamClient {
   /** Never throws for what the network does; that arrives at `onError`. Handler calls may come before it returns. */
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
+  /** Whether this is our end of a connection to a provider. */
+  owns?(peer: Peer): boolean;
   /** Ends own sockets. A dispatcher that was handed in is left alone. */
   close(): Promise<void>;
 }
