@@ -69,3 +69,30 @@ export type {
 // For users of the gate alone.
 export { gateStream, type GateStreamOptions, type GateStreamResult } from "./gate/gate-stream.js";
 export { systemClock, type Clock, type Timer } from "./clock.js";
+
+// For authors of a protocol: `gateStream` takes a `GateProtocol` of your own.
+export type { EventFrame, Frame, FrameDecoder } from "./gate/frame.js";
+export { createAwsDecoder } from "./gate/aws-frames.js";
+export { createNdjsonDecoder, createStreamDecoder } from "./gate/frames.js";
+export { failureFromError, findInBandError, type InBandErrorTraits } from "./gate/in-band-error.js";
+export {
+  encodeSse,
+  type ErrorBody,
+  type GateProtocol,
+  type MidStreamContext,
+  type ParsedFrame,
+} from "./gate/protocols/protocol.js";
+export {
+  completeOutput,
+  keepalive,
+  lifecycle,
+  malformed,
+  neutral,
+  output,
+  type FailureVerdict,
+  type LifecycleVerdict,
+  type NeutralVerdict,
+  type OutputVerdict,
+  type TerminalVerdict,
+  type Verdict,
+} from "./gate/verdict.js";
