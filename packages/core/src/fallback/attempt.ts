@@ -34,6 +34,8 @@ export interface AttemptSpec {
   readonly detached: boolean;
   /** Read the usage of an answer that is relayed ungated. That of a gated one costs nothing, and is always read. */
   readonly readUsage: boolean;
+  /** Hears of the frames that are decoded, before the client gets them. */
+  readonly onValue: ((value: object) => void) | undefined;
 }
 
 /** Lengths in ms; absent: off. */
@@ -150,7 +152,7 @@ export class Attempt implements UpstreamHandler {
     this.#clock = clock;
     this.#observer = observer;
     this.#startedAt = spec.startedAt;
-    this.#inspector = spec.rules === undefined ? undefined : new Inspector(spec.protocol, spec.rules, spec.maxHeldBytes);
+    this.#inspector = spec.rules === undefined ? undefined : new Inspector(spec.protocol, spec.rules, spec.maxHeldBytes, spec.onValue);
     this.#deadlines = new Deadlines(clock, (kind, timeoutMs) => this.#onDeadline(kind, timeoutMs));
   }
 
@@ -199,8 +201,9 @@ export class Attempt implements UpstreamHandler {
 
   /** Ungated. */
   #relay(headers: ResponseHeaders): void {
-    const { protocol, maxHeldBytes, readUsage } = this.#spec;
-    if (readUsage && !isEncoded(headers)) this.#usageReader = new UsageReader(protocol, maxHeldBytes);
+    const { protocol, maxHeldBytes, readUsage, onValue } = this.#spec;
+    const isRead = readUsage || onValue !== undefined;
+    if (isRead && !isEncoded(headers)) this.#usageReader = new UsageReader(protocol, maxHeldBytes, onValue);
     this.#release("ungated", []);
   }
 

@@ -210,6 +210,7 @@ export class FallbackRun {
         onMidStreamFailure: deps.config.onMidStreamFailure ?? facts.protocol.onMidStreamFailure,
         detached: facts.detached,
         readUsage: facts.recorder.active || deps.health.wantsUsage,
+        onValue: facts.route.issuesIds === true ? (value) => deps.router.issued(routed, value) : undefined,
       },
       deps.client,
       deps.clock,
@@ -262,7 +263,7 @@ export class FallbackRun {
     const { status, ttftMs, holdMs, heldBytes, reason } = result;
     this.#overheadMs = this.#ownTime();
     this.#health?.released(reason, ttftMs);
-    this.#deps.router.answered(facts.resolution, routed);
+    this.#deps.router.answered(facts.resolution, routed, facts.body.value);
     facts.recorder.record({ type: "release", ...this.#recorded(routed, number), status, ttftMs, holdMs, heldBytes, reason });
     const judged = reason === "output" || reason === "outcome" || reason === "empty";
     const jsonBody = result.jsonBody && (facts.gated || !facts.streaming);

@@ -10,7 +10,7 @@ import { createEventDecoder } from "./frames.js";
 import { Gate, type GateDeadline, type GateInput, type GateOutput, type GatePhase, type GateRules } from "./gate.js";
 import { HeldBytes } from "./held-bytes.js";
 import { opensJson } from "./json-frames.js";
-import { Judge } from "./judge.js";
+import { Judge, type ValueListener } from "./judge.js";
 import type { GateProtocol } from "./protocols/protocol.js";
 import type { TokenUsage } from "./usage.js";
 import { Watch } from "./watch.js";
@@ -50,11 +50,11 @@ export class Inspector {
   #recorded: Failure | undefined;
 
   /** @param maxHeldBytes `gate.maxHeldBytes` */
-  constructor(protocol: GateProtocol, rules: GateRules, maxHeldBytes: number) {
+  constructor(protocol: GateProtocol, rules: GateRules, maxHeldBytes: number, onValue?: ValueListener) {
     this.#protocol = protocol;
     this.#maxHeldBytes = maxHeldBytes;
     this.#gate = new Gate(rules);
-    this.#judge = new Judge(protocol);
+    this.#judge = new Judge(protocol, onValue);
     this.#decoder = protocol.createDecoder();
   }
 

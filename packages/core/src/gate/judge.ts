@@ -10,8 +10,12 @@ import { malformed, neutral, type Verdict } from "./verdict.js";
 /** Longest name of a model that is kept. */
 const maxModelLength = 200;
 
+/** Hears of the value of each frame that is decoded. Must not throw. */
+export type ValueListener = (value: object) => void;
+
 export class Judge {
   readonly #protocol: GateProtocol;
+  readonly #onValue: ValueListener | undefined;
   /** The lines of the event under way were judged one by one. */
   #byLine = false;
   /** The highest `sequence_number` and the response id, for an error event after release. */
@@ -22,8 +26,9 @@ export class Judge {
   /** The model that answers, in the provider's words: the first that a frame names. */
   responseModel: string | undefined;
 
-  constructor(protocol: GateProtocol) {
+  constructor(protocol: GateProtocol, onValue?: ValueListener) {
     this.#protocol = protocol;
+    this.#onValue = onValue;
   }
 
   /** Undefined: the frame says nothing (a comment, or an event whose lines were judged already). */
@@ -60,6 +65,7 @@ export class Judge {
 
   #note(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
+    this.#onValue?.(value);
     this.usage = mergeUsage(this.usage, readUsage(value));
     this.responseModel ??= modelOf(value);
     const { sequence_number: sequence, response } = value as { sequence_number?: unknown; response?: { id?: unknown } | null };

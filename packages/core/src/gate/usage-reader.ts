@@ -1,7 +1,7 @@
 /** Reads the usage of an answer that is relayed ungated. Changes nothing, delays nothing. */
 
 import type { Frame, FrameDecoder } from "./frame.js";
-import { Judge } from "./judge.js";
+import { Judge, type ValueListener } from "./judge.js";
 import type { GateProtocol } from "./protocols/protocol.js";
 import type { TokenUsage } from "./usage.js";
 
@@ -11,8 +11,8 @@ export class UsageReader {
   #decoder: FrameDecoder | undefined;
 
   /** @param maxBytes of a body (or an event) that is not complete yet: a longer one goes by unread */
-  constructor(protocol: GateProtocol, maxBytes: number) {
-    this.#judge = new Judge(protocol);
+  constructor(protocol: GateProtocol, maxBytes: number, onValue?: ValueListener) {
+    this.#judge = new Judge(protocol, onValue);
     this.#decoder = protocol.createDecoder();
     this.#maxBytes = maxBytes;
   }

@@ -15,19 +15,25 @@ const maxItems = 32;
 
 /** What a Responses request refers to, as keys of the health store. The one that decides comes first. */
 export function conversationKeys(body: JsonObject): string[] {
-  const conversation = body["conversation"];
-  const named = [
-    stringAt(body, "previous_response_id"),
-    typeof conversation === "string" ? conversation : stringAt(conversation, "id"),
-  ];
+  const named = [stringAt(body, "previous_response_id"), conversationOf(body)];
   return [...named.filter(isId), ...encryptedKeys(arrayAt(body, "input"))];
 }
 
-/** What later requests may refer to, once the answer to this request is on its way. */
+/** The conversation that a request belongs to. */
 export function conversationOf(body: JsonObject): string | undefined {
   const conversation = body["conversation"];
   const id = typeof conversation === "string" ? conversation : stringAt(conversation, "id");
   return isId(id) ? id : undefined;
+}
+
+/** What later requests may refer to, out of one decoded frame: the response's id and its encrypted items. */
+export function issuedKeys(value: object): string[] {
+  const outer = value as JsonObject;
+  const response = isObject(outer["response"]) ? outer["response"] : outer;
+  const isResponse = response !== outer || String(outer["object"]).startsWith("response");
+  if (!isResponse) return [];
+  const id = stringAt(response, "id");
+  return [...(isId(id) ? [id] : []), ...encryptedKeys(arrayAt(response, "output"))];
 }
 
 /** Keys of the encrypted items (reasoning, compaction), the latest first. Their ids do not do: clients leave them out. */

@@ -1,6 +1,7 @@
 /** One request → the targets to try, in order, and those that it skips. */
 
-import type { ResolvedConfig, ResolvedTimeouts } from "../config/resolved.js";
+import { targetFor } from "../config/resolve-target.js";
+import type { ResolvedConfig, ResolvedProvider, ResolvedTimeouts } from "../config/resolved.js";
 import { parseTargetRef } from "../config/target-ref.js";
 import type { Failure } from "../errors.js";
 import type { JsonObject } from "../gate/json-value.js";
@@ -11,7 +12,7 @@ import { apiNotServed, conversationElsewhere, modelNotFound, noTargetForRequest 
 import type { Measured } from "./latency-order.js";
 import { hasMetadata, type Metadata } from "./metadata.js";
 import { orderTargets } from "./order.js";
-import { conversationKeys, isId, pinnedTo } from "./pinned.js";
+import { conversationKeys, conversationOf, isId, issuedKeys, pinnedTo } from "./pinned.js";
 import { findDestination, routed, type Destination, type RoutedTarget } from "./resolve.js";
 import { sessionOf, StickySessions, type Session } from "./sticky.js";
 
@@ -104,18 +105,26 @@ export class Router {
   resolveStored(id: string, protocol: ProtocolName): Resolution | undefined {
     const { config, store } = this.#parts;
     const known = isId(id) ? parseTargetRef(store.holder(id) ?? "") : undefined;
-    const all = [...config.models, ...config.rules].flatMap(({ targets }) => targets);
-    const provider = known === undefined ? undefined : config.providers.get(known.provider);
-    const configured = all.map((target) => routed(target, known?.model ?? target.model));
-    const holder = configured.find((target) => provider !== undefined && target.id === `${provider.name}/${known?.model}`);
-    const serving = holder ?? configured.find(({ target }) => (provider === undefined || target.provider === provider) && target.provider.protocols.has(protocol));
-    if (serving === undefined) return undefined;
-    return { name: "stored", targets: [serving], skipped: [], pinned: true, timeouts: serving.target.timeouts };
+    const holder = known === undefined ? undefined : config.providers.get(known.provider);
+    const serves = ({ protocols }: ResolvedProvider): boolean => protocols.has(protocol);
+    // Without a holder the order of the configuration decides: of the models first, then of the providers.
+    const configured = config.models.flatMap(({ targets }) => targets.map(({ provider }) => provider)).find(serves);
+    const provider = holder ?? configured ?? [...config.providers.values()].find(serves);
+    if (provider === undefined || !serves(provider)) return undefined;
+    const target = routed(targetFor(config, provider, holder === undefined ? "*" : (known?.model ?? "*")), "*");
+    return { name: "stored", targets: [target], skipped: [], pinned: true, timeouts: config.defaults.timeouts };
   }
 
-  /** The session stays where it was answered. */
-  answered({ session, targets }: Resolution, target: RoutedTarget): void {
+  /** The target's answer was released: its session, and its conversation, stay there. */
+  answered({ session, targets }: Resolution, target: RoutedTarget, body: JsonObject): void {
     if (session !== undefined && target !== targets[0]) this.#sessions.stay(session, target.id, this.#parts.health.now());
+    const conversation = target.target.provider.protocols.has("openai-responses") ? conversationOf(body) : undefined;
+    if (conversation !== undefined) this.#parts.store.setHolder(conversation, target.id);
+  }
+
+  /** A frame of a Responses answer: what it issues is known to this target alone. */
+  issued(target: RoutedTarget, value: object): void {
+    for (const key of issuedKeys(value)) this.#parts.store.setHolder(key, target.id);
   }
 
   #eligible({ targets }: Destination, facts: RoutingFacts): { eligible: RoutedTarget[]; skipped: SkippedTarget[] } {

@@ -15,6 +15,8 @@ export interface Route {
   readonly model?: string | undefined;
   /** False: an answer says nothing of the target's health, such as a count of tokens. */
   readonly probesHealth?: boolean | undefined;
+  /** Its answers have an id, or encrypted items, that later requests refer to. */
+  readonly issuesIds?: boolean | undefined;
 }
 
 interface Endpoint extends Route {
@@ -25,7 +27,7 @@ interface Endpoint extends Route {
 /** All of them are called with `POST`. */
 const endpoints: readonly Endpoint[] = [
   { path: "/v1/messages", short: "/messages", protocol: "anthropic-messages" },
-  { path: "/v1/responses", short: "/responses", protocol: "openai-responses" },
+  { path: "/v1/responses", short: "/responses", protocol: "openai-responses", issuesIds: true },
   { path: "/v1/chat/completions", short: "/chat/completions", protocol: "openai-chat" },
   { path: "/v1beta/interactions", short: "/interactions", protocol: "gemini-interactions" },
   { path: "/api/chat", short: "/api/chat", protocol: "ollama" },
