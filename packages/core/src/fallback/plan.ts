@@ -6,8 +6,8 @@
  * - A fallback is the next target in the order that may be fallen back to: for a status on the failed target's list, a
  *   network error, or a failure that always moves on (a TTFT timeout).
  * - The next target is chosen at the moment it is needed: the first in the order that does not rest, else the one that is
- *   back soonest. A resting target is put last, never left out. `fallbackCandidate: false` leaves a target out, unless it
- *   is the first in the order: there the request is its own.
+ *   back soonest. A resting target is put last, never left out. One with `fallbackCandidate: false` is tried only as the
+ *   first of the order, before any other.
  * - Nothing begins at the total deadline or after it, and no retry in the time that is kept for the next target.
  *
  * No clock, no timer, no I/O. Upstream calls per request are at most the sum over the targets of 1 + their retries.
@@ -137,7 +137,8 @@ export class Plan {
     let soonest: number | undefined;
     for (const [index, target] of this.#targets.entries()) {
       if (this.#tried.has(index) || now >= this.#lastStart(index)) continue;
-      if (index > 0 && !target.fallbackCandidate) continue;
+      // The first in the order is asked for, not fallen back to; once another was tried, it would be.
+      if (!target.fallbackCandidate && (index > 0 || this.#tried.size > 0)) continue;
       const back = backAt?.[index] ?? 0;
       if (back === 0) return index;
       if (soonest === undefined || back < (backAt?.[soonest] ?? 0)) soonest = index;

@@ -227,6 +227,73 @@ describe("the last moment to start", () => {
   });
 });
 
+describe("targets that rest", () => {
+  const start = (targets: readonly PlanTarget[], backAt: readonly number[]): Plan => {
+    const plan = new Plan(targets, Infinity, () => 0);
+    plan.step({ type: "start", now: 0, backAt });
+    return plan;
+  };
+  const first = (backAt: readonly number[], targets = backAt.map(() => target())): PlanOutput =>
+    new Plan(targets, Infinity, () => 0).step({ type: "start", now: 0, backAt });
+  const after = (plan: Plan, backAt?: readonly number[]): PlanOutput => plan.step({ type: "rejected", failure: http(501), now: 1, backAt });
+
+  it("come after those that do not", () => {
+    expect(first([5, 0, 0])).toMatchObject({ target: 1, anotherTarget: true });
+    expect(after(start([target(), target(), target()], [5, 0, 0]), [5, 0, 0])).toMatchObject({ target: 2 });
+    expect(first([0, 5])).toMatchObject({ target: 0, anotherTarget: true });
+  });
+
+  it("are tried where all rest, the soonest back first", () => {
+    expect(first([9, 5, 7])).toMatchObject({ target: 1 });
+    expect(after(start([target(), target(), target()], [9, 5, 7]), [9, 5, 7])).toMatchObject({ target: 2 });
+  });
+
+  it("are looked at anew for every fallback", () => {
+    expect(after(start([target(), target(), target()], [0, 0, 0]), [0, 5, 0])).toMatchObject({ target: 2 });
+    expect(after(start([target(), target(), target()], [5, 0, 0]), [0, 0, 0])).toMatchObject({ target: 0 });
+  });
+
+  it("are never fallen back to where they are no candidates", () => {
+    const only = target({ fallbackCandidate: false });
+    expect(first([5, 0], [only, target()])).toMatchObject({ target: 1, anotherTarget: false });
+    expect(after(start([only, target()], [5, 0]))).toMatchObject(gaveUp);
+    expect(first([5, 0], [target(), only])).toMatchObject({ target: 0 });
+    expect(first([5], [only])).toMatchObject({ target: 0 });
+  });
+
+  it("do not keep a retry from its own target", () => {
+    const plan = start([target({ attempts: 1, delayMs: 0 }), target()], [0, 0]);
+    expect(plan.step({ type: "rejected", failure: http(500), now: 1, backAt: [9, 0] })).toMatchObject(retried);
+  });
+});
+
+describe("time that is kept for the next target", () => {
+  const two = [target({ attempts: 5, delayMs: 200, maxDelayMs: 200 }), target({ attempts: 5, delayMs: 200, maxDelayMs: 200 })];
+  const at = (now: number, reserves: readonly number[] = [500, 500]): Plan => {
+    const plan = new Plan(two, [1000, 1000], () => 0.5, reserves);
+    plan.step({ type: "start", now: 0 });
+    expect(now).toBeLessThan(1000);
+    return plan;
+  };
+
+  it("is not taken by a retry", () => {
+    expect(at(399).step({ type: "rejected", failure: http(500), now: 399 })).toMatchObject({ type: "wait" });
+    expect(at(400).step({ type: "rejected", failure: http(500), now: 400 })).toMatchObject(fellBack);
+  });
+
+  it("is there for the retries of the last target", () => {
+    const plan = at(400);
+    plan.step({ type: "rejected", failure: http(500), now: 400 });
+    expect(plan.step({ type: "rejected", failure: http(500), now: 899 })).toMatchObject({ type: "wait", until: 999 });
+  });
+
+  it("is a target's own: one whose time is over is passed over", () => {
+    const plan = new Plan([target(), target(), target()], [1000, 100, 1000], () => 0);
+    plan.step({ type: "start", now: 0 });
+    expect(plan.step({ type: "rejected", failure: http(500), now: 200 })).toMatchObject({ target: 2 });
+  });
+});
+
 describe("the failure that is answered", () => {
   /** One failure a target. */
   function answered(...all: readonly Failure[]): PlanOutput {
