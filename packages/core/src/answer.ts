@@ -112,10 +112,11 @@ export function failedEvent(
 export function releasedHeaders(
   upstream: ResponseHeaders,
   protocol: GateProtocol,
-  facts: { readonly jsonBody: boolean; readonly judged: boolean; readonly encoded: boolean },
+  facts: { readonly streaming: boolean; readonly jsonBody: boolean; readonly judged: boolean; readonly encoded: boolean },
   own: AnswerHeaders,
 ): AnswerHeaders {
-  const headers = responseHeaders(upstream, { streaming: !facts.jsonBody, failure: false, encoded: facts.encoded });
+  // A JSON array may be a stream as well: nothing on the way must collect it.
+  const headers = responseHeaders(upstream, { streaming: facts.streaming, failure: false, encoded: facts.encoded });
   const type = String(headers["content-type"] ?? "").toLowerCase();
   const expected = protocol.contentType.split(";")[0] as string;
   // Some servers send a stream under another type, or under none. What was judged as a stream is one.

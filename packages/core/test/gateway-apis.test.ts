@@ -111,7 +111,7 @@ describe("Gemini", () => {
     expect([sent().path.includes("key="), sent().headers["x-goog-api-key"]]).toEqual([false, "theirs"]);
   });
 
-  it("keeps the content type of a JSON array", async () => {
+  it("keeps the content type of a JSON array, and keeps proxies from collecting it", async () => {
     const array = geminiWires["a JSON array"] as string;
     provider.use(stream("application/json; charset=UTF-8", array.slice(0, 50), array.slice(50)));
     const answer = await ask(google, "/v1beta/models/fast:streamGenerateContent", { contents });

@@ -268,7 +268,7 @@ export class FallbackRun {
     const judged = reason === "output" || reason === "outcome" || reason === "empty";
     const jsonBody = result.jsonBody && (facts.gated || !facts.streaming);
     const own = this.#ownHeaders(holdMs, ttftMs);
-    const headers = releasedHeaders(result.headers, facts.protocol, { jsonBody, judged, encoded: !facts.gated }, own);
+    const headers = releasedHeaders(result.headers, facts.protocol, { streaming: facts.streaming, jsonBody, judged, encoded: !facts.gated }, own);
     const { writeStallTimeoutMs } = routed.target.timeouts;
     this.#released = { type: "released", status, headers, body: result.body, writeStallTimeoutMs };
   }
