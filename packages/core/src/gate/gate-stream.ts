@@ -1,7 +1,7 @@
 /** The gate alone, over any async iterable of bytes: a `fetch` body, a file, an SDK's raw response. */
 
 import { systemClock, type Clock, type Timer } from "../clock.js";
-import { GatewayError, type Failure } from "../errors.js";
+import { GatewayError } from "../errors.js";
 import { clientAbort } from "./failures.js";
 import type { GateOutput } from "./gate.js";
 import { Inspector } from "./inspector.js";
@@ -73,7 +73,7 @@ class GateDriver {
   constructor(source: AsyncIterable<Uint8Array>, options: GateStreamOptions) {
     const protocol = typeof options.protocol === "string" ? protocols.get(options.protocol) : options.protocol;
     if (protocol === undefined) {
-      throw new TypeError(`protocol: there is no protocol "${String(options.protocol)}". Take one of ${[...protocols.keys()].join(", ")}.`);
+      throw new TypeError(`protocol: there is no protocol ${JSON.stringify(options.protocol)}. Take one of ${[...protocols.keys()].join(", ")}.`);
     }
     if (typeof source?.[Symbol.asyncIterator] !== "function") throw new TypeError("source: must be an async iterable of bytes");
     checkWhole("ttftTimeoutMs", options.ttftTimeoutMs, 1);
