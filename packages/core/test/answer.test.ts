@@ -199,7 +199,7 @@ describe("a failure of credentials", () => {
 });
 
 describe("the head of a released answer", () => {
-  const judged = { jsonBody: false, judged: true, encoded: false };
+  const judged = { streaming: true, jsonBody: false, judged: true, encoded: false };
 
   it("of a stream says that it is not to be kept back", () => {
     expect(releasedHeaders({ "content-type": "text/event-stream" }, openaiChat, judged, { ours: "1" })).toEqual({
@@ -215,8 +215,13 @@ describe("the head of a released answer", () => {
     expect(releasedHeaders(upstream, openaiChat, judged, {})["content-type"]).toBe("text/event-stream; charset=utf-8");
   });
 
+  it("of a JSON array that is streamed says so as well, and keeps its type", () => {
+    const headers = releasedHeaders({ "content-type": "application/json" }, openaiChat, { ...judged, jsonBody: true }, {});
+    expect(headers).toMatchObject({ "content-type": "application/json", "x-accel-buffering": "no" });
+  });
+
   it("leaves the type of a body that is no stream, or was not judged", () => {
-    expect(releasedHeaders({ "content-type": "application/json" }, openaiChat, { ...judged, jsonBody: true }, {})).toEqual({ "content-type": "application/json" });
+    expect(releasedHeaders({ "content-type": "application/json" }, openaiChat, { ...judged, streaming: false, jsonBody: true }, {})).toEqual({ "content-type": "application/json" });
     expect(releasedHeaders({ "content-type": "text/plain" }, openaiChat, { ...judged, judged: false }, {})["content-type"]).toBe("text/plain");
   });
 });

@@ -77,7 +77,7 @@ function stream(contentType: string, ...chunks: readonly (string | Uint8Array)[]
 const aws = "application/vnd.amazon.eventstream";
 const google: ProviderConfig = { type: "google", apiKey: "g-key" };
 const bedrock: ProviderConfig = { type: "bedrock", apiKey: "b-key" };
-const text = geminiWires["text"] as string;
+const text = geminiWires["text"];
 const sent = (): { path: string; body: string; headers: Record<string, unknown> } => {
   const [{ path, body, headers }] = provider.requests.slice(-1) as [(typeof provider.requests)[number]];
   return { path, body: body.toString(), headers };
@@ -112,7 +112,7 @@ describe("Gemini", () => {
   });
 
   it("keeps the content type of a JSON array, and keeps proxies from collecting it", async () => {
-    const array = geminiWires["a JSON array"] as string;
+    const array = geminiWires["a JSON array"];
     provider.use(stream("application/json; charset=UTF-8", array.slice(0, 50), array.slice(50)));
     const answer = await ask(google, "/v1beta/models/fast:streamGenerateContent", { contents });
     expect([answer.headers["content-type"], answer.body.toString()]).toEqual([
@@ -122,7 +122,7 @@ describe("Gemini", () => {
   });
 
   it("breaks a JSON array that is cut short, without an event", async () => {
-    const array = geminiWires["a JSON array"] as string;
+    const array = geminiWires["a JSON array"];
     provider.use(stream("application/json", array.slice(0, 300)));
     await expect(ask(google, "/v1beta/models/fast:streamGenerateContent", { contents })).rejects.toMatchObject({
       code: "upstream_truncated_stream",
@@ -155,7 +155,7 @@ describe("Gemini", () => {
 
 describe("Interactions", () => {
   it("names a model in the body, or an agent in its place", async () => {
-    provider.use(stream("text/event-stream", interactionsWires["text"] as string));
+    provider.use(stream("text/event-stream", interactionsWires["text"]));
     await ask(google, "/v1beta/interactions", { model: "fast", stream: true, input: "Hi" });
     expect(JSON.parse(sent().body)).toEqual({ model: "slow:1", stream: true, input: "Hi" });
     await ask(google, "/interactions", { agent: "p/deep-research", stream: true, input: "Hi" }, { mounted: true });
@@ -165,7 +165,7 @@ describe("Interactions", () => {
 });
 
 describe("Bedrock", () => {
-  const wire = converseWires["text"] as Buffer;
+  const wire = converseWires["text"];
 
   it("sends the model encoded, and its API key as a bearer token", async () => {
     provider.use(stream(aws, wire.subarray(0, 99), wire.subarray(99)));
@@ -221,7 +221,7 @@ describe("Bedrock", () => {
 
 describe("Ollama", () => {
   it("streams where the body does not say otherwise", async () => {
-    provider.use(stream("application/x-ndjson", ollamaWires["text"] as string));
+    provider.use(stream("application/x-ndjson", ollamaWires["text"]));
     const answer = await ask({ type: "ollama" }, "/api/chat", { model: "fast" });
     expect(answer.body.toString()).toBe(ollamaWires["text"]);
     expect(sent()).toMatchObject({ path: "/api/chat", body: '{"model":"slow:1"}' });

@@ -166,7 +166,7 @@ export function httpCases(
     });
 
     async function run(one: StreamCase): Promise<HttpOutcome | number> {
-      const call = calls[one.protocol] as Call;
+      const call = calls[one.protocol];
       const model = `${call.provider}/${one.id}`;
       const path = call.path(encodeURIComponent(model));
       const body = JSON.stringify({ model, ...call.body });

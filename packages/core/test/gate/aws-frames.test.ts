@@ -75,7 +75,7 @@ describe("the AWS event stream framing", () => {
   it("notices every changed bit", () => {
     for (let bit = 0; bit < start.length * 8; bit += 1) {
       const changed = Uint8Array.from(start);
-      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7));
+      changed[bit >> 3] = changed[bit >> 3] ^ (1 << (bit & 7));
       const frames = framesOf([changed, awsEvent("messageStop", {})]);
       expect(frames.some((frame) => frame.kind === "event" && frame.event === "messageStart")).toBe(false);
     }
@@ -83,7 +83,7 @@ describe("the AWS event stream framing", () => {
 
   it("says once that the framing is broken, and nothing after", () => {
     const wrong = Uint8Array.from(start);
-    wrong[wrong.length - 1] = (wrong[wrong.length - 1] as number) ^ 1;
+    wrong[wrong.length - 1] = wrong[wrong.length - 1] ^ 1;
     expect(framesOf([wrong, start, start])).toEqual([
       { kind: "event", event: brokenFraming, data: brokenFraming, start: 0, end: start.length },
     ]);

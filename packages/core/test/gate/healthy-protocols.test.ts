@@ -77,7 +77,7 @@ describe("healthy streams of the other protocols", () => {
       ["ollama", ollamaWires["text"]?.split("\n").slice(0, 2).join("\n")],
     ] as const) {
       const cut = new Uint8Array(Buffer.from(wire as string));
-      await expect(released([cut], { protocol }), protocol).rejects.toMatchObject({
+      await expect(released([cut], { protocol })).rejects.toMatchObject({
         code: "upstream_truncated_stream",
       });
     }

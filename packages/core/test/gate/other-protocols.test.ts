@@ -230,7 +230,7 @@ describe("Bedrock", () => {
 
   it("fails a stream whose checksum is wrong, while the connection is still open", async () => {
     const wire = Uint8Array.from(converse(["contentBlockDelta", { delta: { text: "Hi" } }]));
-    wire[wire.length - 1] = (wire[wire.length - 1] as number) ^ 1;
+    wire[wire.length - 1] = wire[wire.length - 1] ^ 1;
     const result = await gateStream(new CaseSource([wire], "open"), { protocol: "bedrock-converse" });
     expect(result).toMatchObject({ status: "rejected", error: { status: 502, code: "upstream_malformed_event" } });
   });

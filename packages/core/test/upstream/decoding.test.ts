@@ -261,7 +261,6 @@ describe("an answer that is not compressed", () => {
   it("is aborted and paused although its calls come before it is sent", () => {
     const wire = new Wire();
     const eager: UpstreamClient = {
-      ...wire,
       close: () => Promise.resolve(),
       send: (_request, handler) => {
         handler.onHead(200, {});

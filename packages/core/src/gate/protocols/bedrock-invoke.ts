@@ -5,9 +5,10 @@
 
 import { brokenFraming, createAwsDecoder } from "../aws-frames.js";
 import { malformedEvent } from "../failures.js";
+import type { Frame, FrameDecoder } from "../frame.js";
 import { findInBandError } from "../in-band-error.js";
 import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt, type JsonObject } from "../json-value.js";
-import { completeOutput, malformed, neutral, output, type Verdict } from "../verdict.js";
+import { completeOutput, neutral, output, type Verdict } from "../verdict.js";
 import { classifyAnthropic } from "./anthropic-messages.js";
 import { awsErrorBody, awsErrorHeaders, awsExceptionEvent } from "./aws-error.js";
 import { classifyConverseEvent } from "./bedrock-converse.js";
@@ -15,15 +16,40 @@ import { classifyChat } from "./openai-chat.js";
 import type { GateProtocol, ParsedFrame } from "./protocol.js";
 
 const traits = {};
-const decoder = new TextDecoder();
+const utf8 = new TextDecoder();
 
-/** The event inside a chunk; undefined where there is none. */
-function inner(bytes: string): ParsedFrame | undefined {
+/** The frames are those of the AWS framing, but for the chunks: of these the event inside is the data. */
+function createInvokeDecoder(): FrameDecoder {
+  const decoder = createAwsDecoder();
+  return {
+    push: (chunk) => decoder.push(chunk).map(unwrapped),
+    end: () => decoder.end().map(unwrapped),
+    get pendingBytes() {
+      return decoder.pendingBytes;
+    },
+  };
+}
+
+function unwrapped(frame: Frame): Frame {
+  if (frame.kind !== "event" || frame.event !== "chunk") return frame;
+  const bytes = base64In(frame.data);
+  return bytes === undefined ? frame : { ...frame, data: decoded(bytes) };
+}
+
+function base64In(data: string): string | undefined {
   try {
-    const data = decoder.decode(Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0)));
-    return { event: "", data, value: JSON.parse(data) as unknown, source: "event" };
+    return stringAt(JSON.parse(data), "bytes");
   } catch {
     return undefined;
+  }
+}
+
+/** What is no base64 stays as it is: no JSON either, and judged as such. */
+function decoded(bytes: string): string {
+  try {
+    return utf8.decode(Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0)));
+  } catch {
+    return bytes;
   }
 }
 
@@ -73,21 +99,14 @@ export function classifyInvoke(frame: ParsedFrame): Verdict {
   const { value } = frame;
   if (!isObject(value)) return neutral;
   if (frame.source === "json") return classifyAnthropic(frame);
-  const bytes = stringAt(value, "bytes");
-  if (bytes === undefined) return neutral;
-  const chunk = inner(bytes);
-  if (chunk === undefined || !isObject(chunk.value)) return malformed;
-  const found = findInBandError(chunk, traits);
-  if (found !== undefined) return found;
-  const verdict = classifyModelEvent(chunk, chunk.value);
-  return isObject(chunk.value[metrics]) && stringAt(chunk.value, "type") === undefined
-    ? classifyLast(chunk.value, verdict)
-    : verdict;
+  if (frame.event !== "chunk") return neutral;
+  const verdict = classifyModelEvent(frame, value);
+  return isObject(value[metrics]) && stringAt(value, "type") === undefined ? classifyLast(value, verdict) : verdict;
 }
 
 export const bedrockInvoke: GateProtocol = {
   name: "bedrock-invoke",
-  createDecoder: createAwsDecoder,
+  createDecoder: createInvokeDecoder,
   framing: "decoded",
   classify: classifyInvoke,
   alwaysReportsUsage: true,
