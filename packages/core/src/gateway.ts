@@ -7,24 +7,23 @@ import type { GatewayConfig } from "./config.js";
 import { resolveConfig } from "./config/resolve.js";
 import type { ResolvedConfig } from "./config/resolved.js";
 import type { Failure } from "./errors.js";
-import type { FailedEvent, GatewayEvent } from "./events.js";
-import { FallbackRun, type FallbackDeps, type RunFacts } from "./fallback/fallback.js";
+import type { FailedEvent, GatewayEvent, ReleasedEvent } from "./events.js";
+import { warnOfFallback } from "./fallback-warnings.js";
+import { FallbackRun, type FallbackDeps } from "./fallback/fallback.js";
 import { gatewayOverload, shutdown } from "./gate/failures.js";
-import type { GateProtocol, ProtocolName } from "./gate/protocols/protocol.js";
-import { protocols } from "./gate/protocols/protocols.js";
+import type { ProtocolName } from "./gate/protocols/protocol.js";
 import { GuardedHealthStore } from "./health/guarded-store.js";
 import { Health } from "./health/health.js";
 import { MemoryHealthStore, type HealthStore } from "./health/store.js";
+import { modelList } from "./model-list.js";
 import { OpenRequests } from "./open-requests.js";
 import type { Recorder } from "./observability/recorder.js";
 import { endUnserved, Records } from "./observability/records.js";
 import type { GatewayRequest } from "./request.js";
-import { badRequest, isFailure, loopDetected } from "./request-failures.js";
-import { readControlHeaders } from "./routing/control-headers.js";
-import { answersToolResult, isStreaming, modelKey, readRequestBody } from "./routing/request-body.js";
-import { readMetadata } from "./routing/metadata.js";
+import { isFailure, loopDetected } from "./request-failures.js";
 import { Router } from "./routing/router.js";
 import { matchRoute, type Route } from "./routing/routes.js";
+import { protocolOf, understand, type Understood } from "./understand.js";
 import { createUndiciClient } from "./upstream/client.js";
 import { decodingClient } from "./upstream/decoding.js";
 import type { UpstreamClient } from "./upstream/upstream.js";
@@ -89,13 +88,12 @@ export function isGateway(value: unknown): value is Gateway {
   return typeof value === "object" && value !== null && gatewayBrand in value;
 }
 
-/** What is known of a request before it is run. */
-type Understood = Omit<RunFacts, "recorder" | "onDropped">;
-
 class DefaultGateway implements Gateway {
   readonly #config: ResolvedConfig;
   readonly #deps: FallbackDeps;
   readonly #served: ReadonlySet<ProtocolName>;
+  /** Epoch ms. */
+  readonly #since: number;
   readonly #records: Records;
   readonly #open = new OpenRequests();
   readonly #admission: Admission;
@@ -121,6 +119,8 @@ class DefaultGateway implements Gateway {
       health,
       router: new Router({ config, health, store, random }),
     };
+    this.#since = health.now();
+    warnOfFallback(config);
     this.#admission = new Admission(config.limits, this.#deps.clock);
     this.#served = new Set([...config.providers.values()].flatMap((provider) => [...provider.protocols]));
     Object.defineProperty(this, gatewayBrand, { value: true });
@@ -143,16 +143,16 @@ class DefaultGateway implements Gateway {
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
     if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
     if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true) return yield this.refuse(route, loopDetected());
-    const facts = this.#records.guard(route.protocol, () => this.#understand(route, request));
+    if (route.purpose === "list-models") return yield this.#listModels(request);
+    const facts = this.#records.guard(route.protocol, () => understand(this.#deps, route, request));
     if (isFailure(facts)) return yield this.refuse(route, facts);
-    const { identity } = request;
     const recorder = this.#records.begin({
       requestId: facts.requestId,
       protocol: route.protocol,
       streaming: facts.streaming,
       requestedModel: facts.resolution.name,
-      subject: identity?.subject,
-      metadata: identity?.metadata,
+      subject: request.identity?.subject,
+      metadata: facts.metadata,
     });
     const refused = this.#admission.tryEnter() ? undefined : await this.#admission.wait(request.signal);
     if (refused === undefined) yield* this.#run(facts, recorder);
@@ -174,6 +174,11 @@ class DefaultGateway implements Gateway {
   async *#turnAway(facts: Understood, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
     endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
     if (failure.kind !== "client-abort") yield this.#refusal(facts.route, failure, facts.requestId);
+  }
+
+  #listModels(request: GatewayRequest): ReleasedEvent {
+    const own = { [`${this.#config.headerPrefix}request-id`]: crypto.randomUUID() };
+    return modelList(this.#config.models, request, this.#since, own);
   }
 
   refuse(route: object, failure: Failure): FailedEvent {
@@ -209,57 +214,6 @@ class DefaultGateway implements Gateway {
     await this.#open.settle(clock, farewellMs);
     await client.close();
   }
-
-  /** Everything that is decided before an upstream is called, or the failure to answer with. */
-  #understand(route: Route, request: GatewayRequest): Understood | Failure {
-    const startedAt = this.#deps.clock.now();
-    const body = readRequestBody(request.body);
-    if (isFailure(body)) return body;
-    const { value } = body;
-    const streaming = route.streaming ?? isStreaming(route.protocol, value);
-    const headers = readControlHeaders(request.headers, this.#config.headerPrefix, streaming);
-    if (isFailure(headers)) return headers;
-    const metadata = readMetadata(request.headers, this.#config.headerPrefix, request.identity);
-    if (isFailure(metadata)) return metadata;
-    const model = route.model ?? value[modelKey(route.protocol, value)];
-    if (typeof model !== "string" || model === "") return badRequest("The field `model` is missing. Name the model as a string.", "model");
-    const resolution = this.#deps.router.resolve({
-      requested: headers.providerName === undefined ? model : `${headers.providerName}/${model}`,
-      protocol: route.protocol,
-      api: `${request.method} ${route.path}`,
-      headers: request.headers,
-      body: value,
-      metadata,
-      subject: request.identity?.subject,
-    });
-    if (isFailure(resolution)) return resolution;
-    const background = route.protocol === "openai-responses" && value["background"] === true;
-    return {
-      requestId: crypto.randomUUID(),
-      route,
-      protocol: protocolOf(route),
-      request,
-      body,
-      resolution,
-      streaming,
-      gated: streaming && !background,
-      detached: background,
-      answersToolResult: answersToolResult(route.protocol, value),
-      clocks: {
-        streaming,
-        ttftTimeoutMs: headers.ttftTimeoutMs,
-        requestTimeoutMs: headers.requestTimeoutMs,
-        startedAt,
-      },
-      startedAt,
-    };
-  }
-}
-
-function protocolOf(route: Route): GateProtocol {
-  const protocol = protocols.get(route.protocol);
-  if (protocol === undefined) throw new TypeError(`there is no protocol ${route.protocol}`);
-  return protocol;
 }
 
 function healthStore({ store, logger }: ResolvedConfig): HealthStore {

@@ -45,6 +45,8 @@ export interface RunFacts {
   readonly request: GatewayRequest;
   readonly body: RequestBody;
   readonly resolution: Resolution;
+  /** For the records. */
+  readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly streaming: boolean;
   /** False: relayed ungated although it streams. */
   readonly gated: boolean;

@@ -38,9 +38,10 @@ export interface TargetRequest {
  */
 export async function targetRequest(facts: TargetRequestFacts, { target, model }: RoutedTarget): Promise<TargetRequest | Failure> {
   const { provider } = target;
-  const path = upstreamPath(provider, { route: facts.route.path, model, query: queryOf(facts.request.url) });
+  const path = upstreamPath(provider, { route: facts.route.path, model, id: facts.route.id, query: queryOf(facts.request.url) });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
-  const body = encodeBody(facts.body, bodyEdits(facts, target, model));
+  const { method } = facts.request;
+  const body = facts.route.id === undefined ? encodeBody(facts.body, bodyEdits(facts, target, model)) : undefined;
   const limits = { clock: facts.clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.request.signal };
   let apiKey: string | undefined;
   try {
@@ -55,7 +56,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
     client: facts.request.headers,
     provider,
     protocol: facts.route.protocol,
-    hasBody: true,
+    hasBody: body !== undefined,
     apiKey,
     clientQueryKey: new URLSearchParams(queryOf(facts.request.url)).get("key") ?? undefined,
     headersOverride: target.headersOverride,
@@ -63,7 +64,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
   });
   const { sign, origin, region } = provider;
   if (!("invalidHeader" in headers) && sign !== undefined) {
-    const unsigned = { method: "POST", url: origin + path, headers: toRecord(headers.headers), body, region };
+    const unsigned = { method, url: origin + path, headers: toRecord(headers.headers), body, region };
     try {
       headers = withSignedHeaders(headers, await askHost(() => sign(unsigned), limits));
     } catch (cause) {
@@ -73,7 +74,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
   if ("invalidHeader" in headers) return headers.source === "client" ? badRequest(headers.message, headers.invalidHeader) : noCredential(undefined);
   return {
     upstream: {
-      method: "POST",
+      method,
       origin,
       path,
       headers: headers.headers,
@@ -89,6 +90,7 @@ function bodyEdits({ route, body }: TargetRequestFacts, target: RoutedTarget["ta
   const edits = new Map<string, unknown>();
   if (route.model === undefined) edits.set(modelKey(route.protocol, body.value), model);
   for (const key of target.dropParams) edits.set(key, undefined);
+  if (route.counts === true) return edits;
   for (const [key, value] of Object.entries(target.overrideParams ?? {})) edits.set(key, value);
   return edits;
 }

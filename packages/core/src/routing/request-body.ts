@@ -13,6 +13,9 @@ export interface RequestBody {
   readonly bytes: Uint8Array | undefined;
 }
 
+/** Of a request that has none. */
+export const emptyBody: RequestBody = { value: {}, bytes: undefined };
+
 export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Failure {
   if (body === undefined) return badRequest("The request has no body. Send a JSON object.");
   if (!(body instanceof Uint8Array)) {

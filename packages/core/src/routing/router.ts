@@ -111,7 +111,11 @@ export class Router {
     const configured = config.models.flatMap(({ targets }) => targets.map(({ provider }) => provider)).find(serves);
     const provider = holder ?? configured ?? [...config.providers.values()].find(serves);
     if (provider === undefined || !serves(provider)) return undefined;
-    const target = routed(targetFor(config, provider, holder === undefined ? "*" : (known?.model ?? "*")), "*");
+    const model = holder === undefined ? "*" : (known?.model ?? "*");
+    const listed = [...config.models, ...config.rules].flatMap(({ targets }) => targets);
+    // The target itself where it is configured: it may have headers of its own.
+    const found = listed.find((one) => one.provider === provider && one.model === model);
+    const target = routed(found ?? targetFor(config, provider, model), "*");
     return { name: "stored", targets: [target], skipped: [], pinned: true, timeouts: config.defaults.timeouts };
   }
 

@@ -4,6 +4,9 @@ import type { ProtocolName } from "../gate/protocols/protocol.js";
 import type { RoutePath } from "../upstream/path.js";
 import { parseModelPath } from "./model-path.js";
 
+/** Endpoints that call for no model, or for no provider at all. */
+export type RoutePurpose = "stored-response" | "list-models";
+
 /** One endpoint that a client may call. */
 export interface Route {
   readonly protocol: ProtocolName;
@@ -17,6 +20,13 @@ export interface Route {
   readonly probesHealth?: boolean | undefined;
   /** Its answers have an id, or encrypted items, that later requests refer to. */
   readonly issuesIds?: boolean | undefined;
+  /** Relayed ungated although it may stream. */
+  readonly relayed?: boolean | undefined;
+  /** Takes no parameters of a generation: of a target's configuration `overrideParams` is left out. */
+  readonly counts?: boolean | undefined;
+  readonly purpose?: RoutePurpose | undefined;
+  /** Of the stored response that it is about. */
+  readonly id?: string | undefined;
 }
 
 interface Endpoint extends Route {
@@ -24,14 +34,24 @@ interface Endpoint extends Route {
   readonly short: string;
 }
 
-/** All of them are called with `POST`. */
+/** Called with `POST`, the model in the body. */
 const endpoints: readonly Endpoint[] = [
   { path: "/v1/messages", short: "/messages", protocol: "anthropic-messages" },
   { path: "/v1/responses", short: "/responses", protocol: "openai-responses", issuesIds: true },
   { path: "/v1/chat/completions", short: "/chat/completions", protocol: "openai-chat" },
   { path: "/v1beta/interactions", short: "/interactions", protocol: "gemini-interactions" },
   { path: "/api/chat", short: "/api/chat", protocol: "ollama" },
+  { path: "/v1/messages/count_tokens", short: "/messages/count_tokens", protocol: "anthropic-messages", ...counting() },
+  { path: "/v1/responses/input_tokens", short: "/responses/input_tokens", protocol: "openai-responses", ...counting() },
+  { path: "/v1/responses/compact", short: "/responses/compact", protocol: "openai-responses", relayed: true, counts: true, issuesIds: true },
+  { path: "/v1/embeddings", short: "/embeddings", protocol: "openai-chat", relayed: true, counts: true },
+  { path: "/v1/completions", short: "/completions", protocol: "openai-chat", relayed: true },
 ];
+
+/** Not generation: it costs nothing, and that it works does not show that the model does. */
+function counting(): Pick<Route, "relayed" | "counts" | "probesHealth" | "streaming"> {
+  return { relayed: true, counts: true, probesHealth: false, streaming: false };
+}
 
 const gemini = "/v1beta";
 
@@ -44,6 +64,7 @@ const modelEndpoints: readonly Endpoint[] = [
       short: `/models/{model}:${action}`,
       protocol: "gemini",
       streaming,
+      ...(action === "countTokens" ? counting() : {}),
     };
   }),
   bedrock("/model/{model}/invoke-with-response-stream", "bedrock-invoke", true),
@@ -68,12 +89,32 @@ export function matchRoute(
   mounted: boolean,
   served: ReadonlySet<ProtocolName>,
 ): Route | undefined {
-  if (method !== "POST") return undefined;
   const query = url.indexOf("?");
   const path = query === -1 ? url : url.slice(0, query);
+  const other = matchModels(method, path, mounted, served) ?? matchStored(method, path, mounted);
+  if (other !== undefined) return served.has(other.protocol) ? other : undefined;
+  if (method !== "POST") return undefined;
   const fixed = endpoints.find((endpoint) => endpoint.path === path || (mounted && endpoint.short === path));
   const route = fixed ?? matchModelRoute(path, mounted);
   return route !== undefined && served.has(route.protocol) ? route : undefined;
+}
+
+/** The list of the virtual models, for SDKs of both shapes. */
+function matchModels(method: string, path: string, mounted: boolean, served: ReadonlySet<ProtocolName>): Route | undefined {
+  if (method !== "GET" || (path !== "/v1/models" && !(mounted && path === "/models"))) return undefined;
+  const protocol = (["openai-chat", "openai-responses", "anthropic-messages"] as const).find((one) => served.has(one));
+  return protocol && { protocol, path: "/v1/models", purpose: "list-models", streaming: false };
+}
+
+/** `GET`, `DELETE` and `/cancel` of a stored response. */
+function matchStored(method: string, path: string, mounted: boolean): Route | undefined {
+  const prefix = path.startsWith("/v1/responses/") ? "/v1/responses/" : "/responses/";
+  if (!path.startsWith(prefix) || (prefix === "/responses/" && !mounted)) return undefined;
+  const [id = "", action, ...rest] = path.slice(prefix.length).split("/");
+  if (rest.length > 0 || !/^[\w.~:-]{1,512}$/.test(id) || /^\.+$/.test(id)) return undefined;
+  const stored = { protocol: "openai-responses", purpose: "stored-response", relayed: true, probesHealth: false, id } as const;
+  if (action === undefined && (method === "GET" || method === "DELETE")) return { ...stored, path: "/v1/responses/{id}" };
+  return action === "cancel" && method === "POST" ? { ...stored, path: "/v1/responses/{id}/cancel" } : undefined;
 }
 
 function matchModelRoute(path: string, mounted: boolean): Route | undefined {

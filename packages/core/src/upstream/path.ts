@@ -17,6 +17,7 @@ export type RoutePath =
   | "/v1/chat/completions"
   | "/v1/completions"
   | "/v1/embeddings"
+  | "/v1/models"
   | "/v1beta/models/{model}:streamGenerateContent"
   | "/v1beta/models/{model}:generateContent"
   | "/v1beta/models/{model}:countTokens"
