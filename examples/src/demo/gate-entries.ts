@@ -12,8 +12,8 @@ export function addGateEntry(timeline: Timeline, event: ObserverEvent): void {
       timeline.add(who, `attempt ${event.attempt}${event.retry ? " (again)" : ""} at ${event.target}`);
       break;
     case "attempt-reject": {
-      const { status, code, message } = event.failure;
-      timeline.add(who, `REJECTS attempt ${event.attempt} with ${status} ${code}: ${message}`, "bad");
+      const { status, code } = event.failure;
+      timeline.add(who, `REJECTS attempt ${event.attempt} with ${status} ${code}`, "bad");
       break;
     }
     case "release":
@@ -28,7 +28,7 @@ export function addGateEntry(timeline: Timeline, event: ObserverEvent): void {
       timeline.add(who, `saw ${event.bytes} bytes pass, the stream is ${event.complete ? "complete" : "not complete"}`);
       break;
     case "stream-fail":
-      timeline.add(who, `the stream FAILS after release: ${event.failure.code}: ${event.failure.message}`, "bad");
+      timeline.add(who, `the stream FAILS after release: ${event.failure.code}`, "bad");
       break;
     case "request-end":
       if (event.outcome === "failure") timeline.add(who, `no target is left: answers ${event.status}`, "bad");

@@ -31,6 +31,7 @@ export type {
   GateOverflowEvent,
   ObservedAttemptRejectEvent,
   ObservedAttemptStartEvent,
+  ObservedFailure,
   Observer,
   ObserverEvent,
   ReleaseEvent,
@@ -39,6 +40,7 @@ export type {
   StreamEndEvent,
   StreamFailEvent,
   TokenUsage,
+  TraceHeaders,
 } from "./observability/observer.js";
 
 // For users of plain node:http, and for authors of adapters.
@@ -52,6 +54,13 @@ export type { Identify, IdentifyResult } from "./http/identify.js";
 export { prepareRequest, type Incoming, type PreparedRequest } from "./http/prepare-request.js";
 export type { ParsedSource } from "./http/read-body.js";
 export type { ServedGateway } from "./http/served-gateway.js";
+export {
+  metricsHandler,
+  renderMetrics,
+  type MetricsRegistry,
+  type MetricsSource,
+  type RenderedMetrics,
+} from "./http/metrics-handler.js";
 export { drainUnreadBody, hasUnreadBody } from "./http/unread-body.js";
 export type { GatewayRequest } from "./request.js";
 export type {

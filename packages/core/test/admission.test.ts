@@ -108,7 +108,7 @@ describe("a gateway at its limit", () => {
     await third.done;
     expect(third.failed).toMatchObject({ status: 503, headers: { "retry-after": "1", "x-tfy-attempts": "0" } });
     expect(third.failed?.headers["x-should-retry"]).toBeUndefined();
-    expect(requestEnds(world)).toMatchObject([{ outcome: "failure", status: 503, attempts: 0 }]);
+    expect(requestEnds(world)).toMatchObject([{ outcome: "refused", status: 503, attempts: 0 }]);
     await world.clock.advance(200);
     expect(world.gateway.refusal()).toBeUndefined();
     expectOver(world, 3);

@@ -1,2 +1,4 @@
 export { gatewayMiddleware } from "./middleware.js";
 export type { GatewayMiddleware, GatewayMiddlewareOptions } from "./middleware.js";
+export { metricsHandler } from "@first-chunk/core";
+export type { MetricsSource } from "@first-chunk/core";

@@ -75,6 +75,7 @@ export type AttemptResult =
       /** Of the answer that failed, where there was one. */
       readonly headers: ResponseHeaders | undefined;
       readonly durationMs: number;
+      readonly holdMs: number;
       readonly usage: TokenUsage | undefined;
     };
 
@@ -205,6 +206,11 @@ export class Attempt implements UpstreamHandler {
     const isRead = readUsage || onValue !== undefined;
     if (isRead && !isEncoded(headers)) this.#usageReader = new UsageReader(protocol, maxHeldBytes, onValue);
     this.#release("ungated", []);
+  }
+
+  /** Since the first held byte. */
+  get #holdMs(): number {
+    return this.#holdingSince === undefined ? 0 : this.#clock.now() - this.#holdingSince;
   }
 
   get #usage(): TokenUsage | undefined {
@@ -378,7 +384,7 @@ export class Attempt implements UpstreamHandler {
       jsonBody: this.#inspector === undefined || this.#inspector.jsonBody,
       reason,
       ttftMs: now - this.#startedAt,
-      holdMs: this.#holdingSince === undefined ? 0 : now - this.#holdingSince,
+      holdMs: this.#holdMs,
       heldBytes: this.#inspector?.heldBytes ?? 0,
     };
     this.#observer.onRelease(result);
@@ -395,6 +401,7 @@ export class Attempt implements UpstreamHandler {
       failure: this.#headers === undefined ? failure : withRetryHeaders(failure, this.#headers, Date.now()),
       headers: this.#headers,
       durationMs: this.#clock.now() - this.#startedAt,
+      holdMs: this.#holdMs,
       usage: this.#usage,
     });
   }

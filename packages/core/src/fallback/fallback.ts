@@ -184,7 +184,7 @@ export class FallbackRun {
     const trace = facts.recorder.traceHeaders(number);
     const request = await targetRequest({ ...facts, config: deps.config, clock: deps.clock, trace }, routed);
     const rejected = (failure: Failure): { result: AttemptResult; clientCredential: boolean } => ({
-      result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt, usage: undefined },
+      result: { type: "rejected", failure, headers: undefined, durationMs: this.#now() - startedAt, holdMs: 0, usage: undefined },
       clientCredential: false,
     });
     if (facts.request.signal.aborted) return rejected(clientAbort());
@@ -278,13 +278,13 @@ export class FallbackRun {
   #reject(
     routed: RoutedTarget,
     number: number,
-    { failure, headers, durationMs, usage }: AttemptResult & { type: "rejected" },
+    { failure, headers, durationMs, holdMs, usage }: AttemptResult & { type: "rejected" },
     clientCredential: boolean,
   ): GatewayEvent {
     this.#trail.push({ target: routed.id, status: failure.status, code: failure.code, durationMs });
     this.#rejected.push({ failure, headers, clientCredential });
     this.#health?.failed(failure);
-    this.#facts.recorder.record({ type: "attempt-reject", ...this.#recorded(routed, number), failure, durationMs, usage });
+    this.#facts.recorder.record({ type: "attempt-reject", ...this.#recorded(routed, number), failure, durationMs, holdMs, usage });
     return { type: "attempt-reject", attempt: number, target: routed.id, failure, durationMs };
   }
 

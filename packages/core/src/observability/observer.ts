@@ -86,6 +86,8 @@ export interface ObservedAttemptRejectEvent extends AttemptFacts {
   readonly type: "attempt-reject";
   readonly failure: ObservedFailure;
   readonly durationMs: number;
+  /** From the first held byte to the failure; 0 where nothing was held. */
+  readonly holdMs: number;
   /** What the provider told before it failed: such an attempt may be billed. */
   readonly usage?: TokenUsage | undefined;
 }
