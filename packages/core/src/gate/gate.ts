@@ -90,6 +90,7 @@ interface Seen {
   /** Events that count toward `maxHeldEvents`: no keepalives. */
   counted: number;
   malformed: boolean;
+  foreign: boolean;
   terminal: boolean;
   complete: boolean;
   reason: string | undefined;
@@ -107,7 +108,7 @@ export class Gate {
   readonly #rules: GateRules;
   #state: GateState = {
     phase: "holding",
-    seen: { events: 0, lifecycle: 0, counted: 0, malformed: false, terminal: false, complete: false, reason: undefined, outputTokens: undefined },
+    seen: { events: 0, lifecycle: 0, counted: 0, malformed: false, foreign: false, terminal: false, complete: false, reason: undefined, outputTokens: undefined },
   };
 
   constructor(rules: GateRules) {
@@ -186,6 +187,7 @@ export class Gate {
         return seen.lifecycle > this.#rules.maxLifecycleEvents ? this.#release("overflow", "lifecycle") : this.#count(seen);
       case "neutral":
         if (verdict.malformed === true) seen.malformed = true;
+        if (verdict.foreign === true) seen.foreign = true;
         return verdict.keepalive === true ? hold : this.#count(seen);
     }
   }
@@ -244,6 +246,7 @@ export class Gate {
       if (ttftTimeoutMs !== undefined && noOutputMessage === undefined) return this.#reject(failures.ttftEmptyStream(ttftTimeoutMs));
       return this.#reject(failures.emptyStream(noOutputMessage));
     }
+    if (seen.foreign) return this.#reject(failures.invalidBody());
     return this.#reject(seen.malformed ? failures.malformedEvent() : failures.truncatedStream(noOutputMessage));
   }
 

@@ -28,6 +28,8 @@ export interface NeutralVerdict {
   readonly keepalive?: boolean;
   /** Could not be parsed. A stream that ends with nothing better fails as malformed. */
   readonly malformed?: boolean;
+  /** JSON that is no answer of the protocol. A body that ends with nothing better fails as invalid. */
+  readonly foreign?: boolean;
 }
 
 /** The generation is over, or part of the news that it is: reason and usage may come in separate frames. */
@@ -58,3 +60,4 @@ export const lifecycle: LifecycleVerdict = { kind: "lifecycle" };
 export const neutral: NeutralVerdict = { kind: "neutral" };
 export const keepalive: NeutralVerdict = { kind: "neutral", keepalive: true };
 export const malformed: NeutralVerdict = { kind: "neutral", malformed: true };
+export const foreign: NeutralVerdict = { kind: "neutral", foreign: true };

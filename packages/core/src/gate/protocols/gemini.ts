@@ -66,6 +66,7 @@ export const gemini: GateProtocol = {
   name: "gemini",
   createDecoder: createStreamDecoder,
   framing: "blank-line",
+  streamsJson: true,
   classify: classifyGemini,
   alwaysReportsUsage: true,
   watchMarkers: ["finishReason", "blockReason", "error"],

@@ -50,6 +50,8 @@ export interface GateProtocol {
   readonly framing: "blank-line" | "line" | "decoded";
   /** Pure: the same frame has the same verdict, whatever came before. */
   classify(frame: ParsedFrame): Verdict;
+  /** A stream may come as the elements of a JSON array. Else JSON is a whole answer or none. */
+  readonly streamsJson?: boolean;
   /** Whether a finished stream always reports usage: then absent usage counts as zero output tokens. */
   readonly alwaysReportsUsage: boolean;
   /**
