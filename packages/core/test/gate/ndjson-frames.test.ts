@@ -25,6 +25,24 @@ describe("an NDJSON body", () => {
     expect(brief(open("upstream error\n"))).toEqual(["event::upstream error"]);
   });
 
+  it("takes a first value over several lines for one event, as printed errors are", () => {
+    const printed = '{\n  "error": {\r\n    "code": 429\n  }\n}\n';
+    expect(open(printed)).toEqual([
+      { kind: "event", event: "", data: '{\n"error": {\n"code": 429\n}\n}', start: 0, end: printed.length },
+    ]);
+    expect(brief(open(`${printed}{"a":1}\n`))).toHaveLength(2);
+    expect(brief(ended(printed.trimEnd()))).toHaveLength(1);
+  });
+
+  it("ends a first value that was cut short where a line opens another", () => {
+    expect(brief(open('{"a":\n{"b":2}\n{"c":\n{"d":4}\n'))).toEqual([
+      'event::{"a":\n',
+      'event::{"b":2}',
+      'event::{"c":',
+      'event::{"d":4}',
+    ]);
+  });
+
   it("is foreign when it starts with markup", () => {
     expect(ended("\n <html>\n{}\n")).toEqual([{ kind: "foreign", start: 2, end: 3 }]);
   });

@@ -287,6 +287,11 @@ describe("Ollama", () => {
       '{"error":"model runner has unexpectedly stopped"}',
       { status: 502, message: "model runner has unexpectedly stopped" },
     ],
+    [
+      "an error printed over several lines",
+      JSON.stringify({ error: { code: 429, message: "x" } }, null, 2),
+      { status: 429 },
+    ],
     ["an error object", lines({ error: { code: 429, message: "x" } }), { status: 429 }],
     ["lines that are no JSON", "hello\nworld\n", { status: 502, code: "upstream_malformed_event" }],
     ["HTML", "<html>", { status: 502, code: "upstream_invalid_body" }],
