@@ -21,6 +21,8 @@ const hold: GateOutput = { type: "hold" };
 /** In place of a decoder that has nothing more to do. */
 const spent: FrameDecoder = { push: () => [], end: () => [], pendingBytes: 0 };
 
+const lessThan = 0x3c;
+
 /** White space, and the bytes of a byte order mark. */
 const beforeBody = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
 
@@ -167,9 +169,9 @@ export class Inspector {
     return output;
   }
 
-  /** JSON only the decoder can follow. A body of which nothing but white space has come may become JSON. */
+  /** A body that is no stream only the decoder can follow. One of which nothing but white space has come may become one. */
   #startWatch(): void {
-    if (this.#protocol.framing === "decoded" || this.#opening === undefined || this.jsonBody) return;
+    if (this.#protocol.framing === "decoded" || this.#opening === undefined || this.#opening === lessThan || this.jsonBody) return;
     const begun = this.#decoder.pendingBytes === 0 ? 0 : this.#position - this.#eventEnd;
     this.#decoder = spent;
     this.#watch = new Watch(

@@ -78,7 +78,8 @@ export const openaiChat: GateProtocol = {
   framing: "blank-line",
   classify: classifyChat,
   alwaysReportsUsage: false,
-  watchMarkers: ["[DONE]", 'finish_reason":"', 'finish_reason": "', "error"],
+  // The last two for errors that name none: `{message, code}`, `{status, title}`. No chunk of an answer has such a key.
+  watchMarkers: ["[DONE]", 'finish_reason":"', 'finish_reason": "', "error", '"code"', '"status'],
   contentType: "text/event-stream; charset=utf-8",
   onMidStreamFailure: "event",
   errorBody: openaiErrorBody,
