@@ -142,7 +142,7 @@ export class FallbackRun {
       this.#health = this.#beginHealth(routed, number);
       yield { type: "attempt-start", attempt: number, target: routed.id };
       if (signal.aborted) return;
-      const { result, clientCredential } = await this.#try(routed, number, step);
+      const { result, clientCredential } = await this.#try(routed, number, step).catch((cause: unknown) => this.#crash(routed, number, cause));
       if (result.type === "released") {
         // The client may have left while the result was on its way, or before a detached answer came.
         if (signal.aborted) return result.body.cancel();
@@ -286,6 +286,13 @@ export class FallbackRun {
     this.#health?.failed(failure);
     this.#facts.recorder.record({ type: "attempt-reject", ...this.#recorded(routed, number), failure, durationMs, holdMs, usage });
     return { type: "attempt-reject", attempt: number, target: routed.id, failure, durationMs };
+  }
+
+  /** A bug. The attempt has its end in the records all the same. */
+  #crash(routed: RoutedTarget, number: number, cause: unknown): never {
+    const rejected = { type: "rejected", failure: internal(cause), headers: undefined, durationMs: 0, holdMs: 0, usage: undefined } as const;
+    if (this.#released === undefined) this.#reject(routed, number, rejected, false);
+    throw cause;
   }
 
   #giveUp(failure: Failure, rejection: number): FailedEvent {

@@ -177,7 +177,7 @@ export interface RequestEndEvent extends RequestFacts {
   readonly status: number;
   /**
    * `success`; `failure`: of the last target, or of a stream after release, or a bug; `refused`: answered without an
-   * attempt, for bad input, an unknown model, missing rights or a closing gateway; `client-abort`.
+   * attempt, for bad input, an unknown model, missing rights, or a gateway that is closing or full; `client-abort`.
    */
   readonly outcome: "success" | "failure" | "refused" | "client-abort";
   /** The true one: a 401 of a target's key, where the client is told 502. */
