@@ -79,6 +79,6 @@ export class Admission {
 
   /** Sends everybody away who waits. */
   refuseWaiting(failure: Failure): void {
-    for (const waiting of [...this.#waiting]) waiting.refuse(failure);
+    for (const waiting of this.#waiting) waiting.refuse(failure);
   }
 }

@@ -22,7 +22,7 @@ export class OpenRequests {
   }
 
   stop(failure: Failure): void {
-    for (const request of [...this.#open]) request.stop(failure);
+    for (const request of this.#open) request.stop(failure);
   }
 
   /** Waits until none is left, at most for `withinMs`. */

@@ -123,7 +123,13 @@ describe("a gateway at its limit", () => {
     expect(world.upstream.calls).toHaveLength(2);
     leaving.abort();
     await second.done;
-    const third = world.gateway.handle({ method: "POST", url: "/v1/chat/completions", headers: {}, body: Buffer.from('{"model":"m","stream":true}'), signal: never });
+    const third = world.gateway.handle({
+      method: "POST",
+      url: "/v1/chat/completions",
+      headers: {},
+      body: Buffer.from('{"model":"m","stream":true}'),
+      signal: never,
+    });
     const iterator = third[Symbol.asyncIterator]();
     expect((await iterator.next()).value).toMatchObject({ type: "attempt-start" });
     await iterator.return?.();

@@ -21,7 +21,10 @@ describe("close", () => {
     const late = send(world, { api: "messages" });
     await late.done;
     expect(late.failed).toMatchObject({ status: 503, headers: { connection: "close" } });
-    expect(JSON.parse(late.failed?.body ?? "")).toMatchObject({ type: "error", error: { message: "The gateway is shutting down" } });
+    expect(JSON.parse(late.failed?.body ?? "")).toMatchObject({
+      type: "error",
+      error: { message: "The gateway is shutting down" },
+    });
     expect(world.gateway.refusal()).toMatchObject({ kind: "shutdown" });
     expect(world.upstream.calls).toHaveLength(0);
   });
@@ -57,7 +60,8 @@ describe("close", () => {
   });
 
   it("appends nothing to an Anthropic stream", async () => {
-    const text = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n';
+    const text =
+      'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}\n\n';
     const world = stage({ targets: { a: stream([text]) }, type: "anthropic" });
     const run = send(world, { api: "messages" });
     await world.clock.advance(10);
@@ -155,7 +159,11 @@ describe("close", () => {
   it("ends a background call whose client has left", async () => {
     const leaving = new AbortController();
     const world = stage({ targets: { a: { steps: [connected(), head(), data("x"), data("y", 1000)] } } });
-    const run = new Run(world.gateway, request({ api: "responses", body: { background: true }, signal: leaving.signal }), true);
+    const run = new Run(
+      world.gateway,
+      request({ api: "responses", body: { background: true }, signal: leaving.signal }),
+      true,
+    );
     await world.clock.advance(10);
     leaving.abort();
     await run.done;

@@ -1,6 +1,7 @@
 /** Ends a response that must not look complete. */
 
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 
@@ -21,10 +22,20 @@ export function breakConnection(res: ServerResponse): void {
   }
   // HTTP/1.0 ends a body by closing, so an orderly close would say that it is whole. Only a reset does not.
   if (!res.chunkedEncoding) {
-    afterWrites(socket, () => socket.resetAndDestroy());
+    afterWrites(socket, () => resetAtOnce(socket));
     return;
   }
   socket.destroySoon();
+}
+
+/**
+ * `resetAndDestroy()` ends the socket before it resets it, and a client that reads the end first takes the body for whole.
+ * With the mark that it sets, `destroy()` sends the reset alone.
+ */
+function resetAtOnce(socket: Socket & { resetAndClosing?: boolean }): void {
+  if (socket.resetAndClosing === undefined) return void socket.resetAndDestroy();
+  socket.resetAndClosing = true;
+  socket.destroy();
 }
 
 /** The response API over HTTP/2 has a stream, that of HTTP/1 has none. */

@@ -53,7 +53,9 @@ export async function prepareRequest(gateway: ServedGateway, incoming: Incoming)
   if ("failure" in read) return refuse(read.failure);
   const method = req.method ?? "GET";
   const peer = peerOf(req);
-  return { request: { method, url, mounted, headers: req.headers, body: read.body, identity: who.identity, peer, signal } };
+  return {
+    request: { method, url, mounted, headers: req.headers, body: read.body, identity: who.identity, peer, signal },
+  };
 }
 
 function peerOf({ socket: { remoteAddress: address, remotePort: port } }: IncomingMessage): Peer | undefined {

@@ -5,6 +5,7 @@ import type { Failure } from "../errors.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../gate/json-value.js";
 import type { ProtocolName } from "../gate/protocols/protocol.js";
 import type { GatewayRequest } from "../request.js";
+import { isAffordableJson } from "./json-shape.js";
 import { editJsonObject, type JsonEdits } from "./json-edit.js";
 
 export interface RequestBody {
@@ -19,9 +20,10 @@ export const emptyBody: RequestBody = { value: {}, bytes: undefined };
 export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Failure {
   if (body === undefined) return badRequest("The request has no body. Send a JSON object.");
   if (!(body instanceof Uint8Array)) {
-    return isObject(body.parsed) ? { value: body.parsed, bytes: undefined } : badRequest("The request body must be a JSON object.");
+    return isObject(body.parsed) ? writtenAgain(body.parsed) : badRequest("The request body must be a JSON object.");
   }
   if (body.length === 0) return badRequest("The request body is empty. Send a JSON object.");
+  if (!isAffordableJson(body)) return badRequest("The request body is nested too deeply, or holds too many objects and arrays.");
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
@@ -29,6 +31,15 @@ export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Fai
     return badRequest("The request body is not valid JSON.");
   }
   return isObject(value) ? { value, bytes: body } : badRequest("The request body must be a JSON object.");
+}
+
+/** Once for all targets. What a parser took may be too deep to be written, or hold what JSON cannot. */
+function writtenAgain(value: JsonObject): RequestBody | Failure {
+  try {
+    return { value, bytes: Buffer.from(JSON.stringify(value)) };
+  } catch {
+    return badRequest("The request body cannot be written as JSON.");
+  }
 }
 
 /** The body with members replaced, added (value) or removed (`undefined`); the bytes as they came where nothing changes. */

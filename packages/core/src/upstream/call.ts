@@ -18,6 +18,9 @@ export interface CallSender {
   resend(call: UndiciCall): void;
 }
 
+/** 1xx answers to one request. A real server sends one or two. */
+const maxInformational = 32;
+
 /** Codes of a connection that died under a request. */
 const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
 
@@ -34,6 +37,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #toldConnected = false;
   /** The present try runs on a socket that carried a request before. */
   #reused = false;
+  #informational = 0;
   /** A byte of a response was seen. */
   #answered = false;
 
@@ -142,9 +146,16 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     this.#answered = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#answered = true;
-    if (status < 200 || this.#handler === undefined) return;
+    if (this.#handler === undefined) return;
+    if (status < 200) {
+      this.#informational += 1;
+      // They are no bytes of an answer, so no other limit would end a flood of them before the idle timeout.
+      if (this.#informational > maxInformational)
+        controller.abort(new Error("The provider sent nothing but informational answers"));
+      return;
+    }
     this.runInAsyncScope(tellHead, undefined, this.#handler, status, headers);
   }
 
