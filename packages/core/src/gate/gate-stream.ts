@@ -2,6 +2,7 @@
 
 import { systemClock, type Clock, type Timer } from "../clock.js";
 import { GatewayError } from "../errors.js";
+import { byteSource, type ByteSource, type WebStream } from "./byte-source.js";
 import { clientAbort } from "./failures.js";
 import type { GateOutput } from "./gate.js";
 import { Inspector } from "./inspector.js";
@@ -44,17 +45,20 @@ const defaultIdleTimeoutMs = 300_000;
 
 /**
  * Reads the opening of a stream until it can be told whether it is generation. Never rejects for what the stream does;
- * the source is left (`return()`) when it is rejected, and when the reader of the body leaves.
+ * the source is left (`cancel()` of a web stream, `destroy()` of a Node stream, else `return()`) when it is rejected, and when the reader of the body leaves.
  *
  * @throws TypeError for an unknown protocol, an option out of range, and a source that does not yield bytes
  */
-export async function gateStream(source: AsyncIterable<Uint8Array>, options: GateStreamOptions): Promise<GateStreamResult> {
+export async function gateStream(
+  source: AsyncIterable<Uint8Array> | WebStream,
+  options: GateStreamOptions,
+): Promise<GateStreamResult> {
   const driver = new GateDriver(source, options);
   return driver.run();
 }
 
 class GateDriver {
-  readonly #iterator: AsyncIterator<Uint8Array>;
+  readonly #source: ByteSource;
   readonly #options: GateStreamOptions;
   readonly #inspector: Inspector;
   readonly #clock: Clock;
@@ -70,12 +74,11 @@ class GateDriver {
   /** Ends the race under way when the reader leaves. */
   #leaveRace: (() => void) | undefined;
 
-  constructor(source: AsyncIterable<Uint8Array>, options: GateStreamOptions) {
+  constructor(source: AsyncIterable<Uint8Array> | WebStream, options: GateStreamOptions) {
     const protocol = typeof options.protocol === "string" ? protocols.get(options.protocol) : options.protocol;
     if (protocol === undefined) {
       throw new TypeError(`protocol: there is no protocol ${JSON.stringify(options.protocol)}. Take one of ${[...protocols.keys()].join(", ")}.`);
     }
-    if (typeof source?.[Symbol.asyncIterator] !== "function") throw new TypeError("source: must be an async iterable of bytes");
     checkWhole("ttftTimeoutMs", options.ttftTimeoutMs, 1);
     checkWhole("idleTimeoutMs", options.idleTimeoutMs, 1);
     this.#options = options;
@@ -90,7 +93,7 @@ class GateDriver {
       requireTerminal: options.requireTerminal ?? true,
     });
     this.#inspector = new Inspector(protocol, rules, this.#gate.maxHeldBytes);
-    this.#iterator = source[Symbol.asyncIterator]();
+    this.#source = byteSource(source);
   }
 
   async run(): Promise<GateStreamResult> {
@@ -172,7 +175,7 @@ class GateDriver {
   async #next(): Promise<ReadResult> {
     try {
       if (this.#over) return { type: "end" };
-      const result = await this.#iterator.next();
+      const result = await this.#source.next();
       if (result.done !== true) return { type: "chunk", chunk: result.value };
       this.#over = true;
       return { type: "end" };
@@ -193,7 +196,7 @@ class GateDriver {
 
   async #return(): Promise<void> {
     try {
-      await this.#iterator.return?.();
+      await this.#source.leave();
     } catch {
       // Nobody is left to be told.
     }

@@ -1,6 +1,7 @@
 /** The gate without the gateway: no Node types, and no dependency but the codec of the AWS framing. */
 
 export { GatewayError, isGatewayError, type Failure, type FailureKind } from "../errors.js";
+export type { WebStream } from "./byte-source.js";
 export { gateStream, type GateStreamOptions, type GateStreamResult } from "./gate-stream.js";
 
 // For authors of a protocol: `gateStream` takes a `GateProtocol` of your own.
