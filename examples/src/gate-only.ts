@@ -49,11 +49,7 @@ async function main(): Promise<void> {
     ttftTimeoutMs: Number(settings.TTFT_TIMEOUT_MS),
     signal: request.signal,
   });
-  if (result.status !== "released") {
-    // The gate only has the body. Whoever made the request ends it, else a silent provider keeps the connection.
-    request.abort();
-    throw result.error;
-  }
+  if (result.status !== "released") throw result.error;
   for await (const bytes of result.body) process.stdout.write(bytes);
 }
 
