@@ -76,7 +76,9 @@ export class Inspector {
     return this.#recorded;
   }
   get sequenceNumber(): number | undefined {
-    return this.#watch?.sequenceNumber ?? this.#judge.sequenceNumber;
+    const judged = this.#judge.sequenceNumber;
+    const watched = this.#watch?.sequenceNumber;
+    return watched === undefined || (judged !== undefined && judged > watched) ? judged : watched;
   }
   get responseId(): string | undefined {
     return this.#judge.responseId;

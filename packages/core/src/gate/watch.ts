@@ -60,9 +60,12 @@ export class Watch {
     }
     const frames = this.#complete(chunk.subarray(0, boundary), marked || this.#marked || this.everything);
     this.#tail.clear();
-    const rest = chunk.subarray(boundary);
-    this.#marked = marked && this.#options.search.hits(rest);
-    this.#keep(rest);
+    this.#marked = false;
+    if (boundary < chunk.length) {
+      const rest = chunk.subarray(boundary);
+      this.#marked = marked && this.#options.search.hits(rest);
+      this.#keep(rest);
+    }
     return frames;
   }
 

@@ -173,6 +173,17 @@ describe("the sequence number", () => {
   });
 });
 
+describe("the number an added event must go on from", () => {
+  it("is the highest, also where a frame holds the key again further in", () => {
+    const inspector = inspect(openaiResponses);
+    const tools = [{ parameters: { properties: { sequence_number: { type: "integer" }, error: {} } } }];
+    inspector.push(bytesOf(responsesHealthy().slice(0, 6).join("")));
+    inspector.push(bytesOf(sseEvent({ type: "response.output_text.delta", delta: "x", sequence_number: 6 })));
+    inspector.push(bytesOf(sseEvent({ type: "response.in_progress", sequence_number: 7, response: { tools } })));
+    expect(inspector.sequenceNumber).toBe(7);
+  });
+});
+
 const facts = { ttftTimeoutMs: undefined, anotherTarget: false, answersToolResult: false, requireTerminal: true };
 
 function inspect(protocol: GateProtocol): Inspector {
