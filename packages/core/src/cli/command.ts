@@ -56,21 +56,22 @@ function explainBytes(bytes: Uint8Array, source: string, name: ProtocolName | un
   const guess = guessProtocol(capture.body, capture.head?.headers.get("content-type") ?? "");
   const protocol = protocols.get(name ?? guess ?? "openai-chat");
   if (protocol === undefined) throw new TypeError(`there is no protocol ${name}`);
+  const protocolFrom = name !== undefined ? "option" : guess === undefined ? "default" : "content";
   const explanation = explain(capture, protocol);
   if (explanation.noStream && capture.head === undefined) {
     const what =
       "Expected server-sent events, JSON, JSON lines, an AWS event stream, or one of these after the headers of `curl -i`.";
     return failed(1, `${printable(source)} is no captured stream: it begins with ${opening(bytes)}. ${what}\n`);
   }
-  const { noStream: _, ...told } = explanation;
-  if (!json) return { exitCode: 0, stdout: formatExplanation(capture, explanation, name === undefined), stderr: "" };
+  const { noStream: _noStream, ...told } = explanation;
+  if (!json) return { exitCode: 0, stdout: formatExplanation(capture, explanation, protocolFrom), stderr: "" };
   const http =
     capture.head === undefined
       ? undefined
       : { status: capture.head.status, contentType: capture.head.headers.get("content-type") };
   return {
     exitCode: 0,
-    stdout: `${JSON.stringify({ ...told, guessed: name === undefined, http }, null, 2)}\n`,
+    stdout: `${JSON.stringify({ ...told, protocolFrom, http }, null, 2)}\n`,
     stderr: "",
   };
 }

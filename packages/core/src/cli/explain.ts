@@ -69,7 +69,9 @@ export function explain({ head, body }: Capture, protocol: GateProtocol): Explan
   for (const frame of decoder.push(body)) trace.add(frame, false);
   for (const frame of decoder.end()) trace.add(frame, true);
   const outcome = trace.finish();
-  const noStream = trace.frames.every(isUnknown) && !/^\s*[<[{]/.test(new TextDecoder().decode(body.subarray(0, 64)));
+  const isMarked = /^\s*[<[{]/.test(new TextDecoder().decode(body.subarray(0, 64)));
+  const isBinary = body.subarray(0, 1024).includes(0);
+  const noStream = !isMarked && trace.frames.every((frame) => isUnknown(frame) || (isBinary && frame.kind !== "event"));
   return { ...facts, frames: trace.frames, outcome, noStream };
 }
 

@@ -7,11 +7,20 @@ import type { ExplainedFrame, Explanation } from "./explain.js";
 const maxName = 40;
 const maxData = 60;
 
-export function formatExplanation({ head }: Capture, explanation: Explanation, guessed: boolean): string {
+/** How the protocol was found. */
+export type ProtocolFrom = "option" | "content" | "default";
+
+const sources: Readonly<Record<ProtocolFrom, string>> = {
+  option: "",
+  content: " (told by its content; --protocol decides otherwise)",
+  default: " (assumed: its content does not tell; --protocol decides otherwise)",
+};
+
+export function formatExplanation({ head }: Capture, explanation: Explanation, protocolFrom: ProtocolFrom): string {
   const { protocol, bytes, frames, outcome } = explanation;
   const type = head?.headers.get("content-type");
   const lines = [
-    `protocol  ${protocol}${guessed ? " (told by its content; --protocol decides otherwise)" : ""}`,
+    `protocol  ${protocol}${sources[protocolFrom]}`,
     ...(head === undefined ? [] : [`answer    HTTP ${head.status}${type === undefined ? "" : `, ${printable(type)}`}`]),
     `body      ${bytes} bytes, ${frames.length} frames`,
     "",

@@ -16,10 +16,13 @@ function run(content: string | Uint8Array, ...args: string[]): Promise<CommandRe
   return runCommand(["explain", "capture.txt", ...args], async () => new Uint8Array(Buffer.from(content as string)));
 }
 
-async function explained(content: string | Uint8Array, ...args: string[]): Promise<Explanation & { guessed: boolean }> {
+async function explained(
+  content: string | Uint8Array,
+  ...args: string[]
+): Promise<Explanation & { protocolFrom: string }> {
   const { exitCode, stdout, stderr } = await run(content, "--json", ...args);
   expect([exitCode, stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout) as Explanation & { guessed: boolean };
+  return JSON.parse(stdout) as Explanation & { protocolFrom: string };
 }
 
 const event = (value: object): string =>
@@ -93,21 +96,25 @@ describe("the protocol", () => {
     ["anthropic-messages", start + text],
     ["openai-chat", 'data: {"choices":[]}\n\n'],
     ["openai-responses", 'data: {"type":"response.created"}\n\n'],
-    ["gemini", geminiWires["text"] as string],
-    ["gemini", geminiWires["a JSON array"] as string],
-    ["gemini-interactions", interactionsWires["text"] as string],
-    ["bedrock-invoke", invokeWires["text"] as Buffer],
-    ["bedrock-converse", converseWires["text"] as Buffer],
+    ["gemini", geminiWires["text"]],
+    ["gemini", geminiWires["a JSON array"]],
+    ["gemini-interactions", interactionsWires["text"]],
+    ["bedrock-invoke", invokeWires["text"]],
+    ["bedrock-converse", converseWires["text"]],
     ["bedrock-invoke", awsException("throttlingException", { message: "x" })],
-    ["ollama", ollamaWires["text"] as string],
+    ["ollama", ollamaWires["text"]],
   ])("%s is told by the content", async (protocol, content) => {
-    expect(await explained(content)).toMatchObject({ protocol, guessed: true });
+    expect(await explained(content)).toMatchObject({ protocol, protocolFrom: "content" });
+  });
+
+  it("is assumed where nothing in the content is typical", async () => {
+    expect(await explained(": keep-alive\n\n")).toMatchObject({ protocol: "openai-chat", protocolFrom: "default" });
   });
 
   it("is the one that is asked for", async () => {
     expect(await explained(start + text, "--protocol", "openai-chat")).toMatchObject({
       protocol: "openai-chat",
-      guessed: false,
+      protocolFrom: "option",
     });
   });
 });
@@ -158,6 +165,7 @@ describe("what is no stream", () => {
   it.each([
     ["a picture", Buffer.from("89504e470d0a1a0a0000000d49484452", "hex")],
     ["prose", "Dear Sir or Madam,\nno stream here.\n"],
+    ["a program", Buffer.from("\u007fELF\0\0\0\n[]\n: \0\n")],
     ["zeros", Buffer.alloc(64)],
     ["blank lines", "\n\n\n"],
   ])("gets an error that says what was expected: %s", async (_name, content) => {
@@ -219,7 +227,7 @@ describe("the command line", () => {
     const { stdout } = await run(
       event({ type: "error", error: { type: "\u001b[31mx", message: "\u001b]0;title\u0007\u202e" } }),
     );
-    expect(stdout).not.toMatch(/[\u001b\u0007\u202e]/);
+    expect(["\u001b", "\u0007", "\u202e"].filter((character) => stdout.includes(character))).toEqual([]);
   });
 
   it("never throws", async () => {
