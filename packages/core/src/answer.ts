@@ -4,7 +4,7 @@ import type { Failure } from "./errors.js";
 import type { FailedEvent } from "./events.js";
 import type { GateProtocol } from "./gate/protocols/protocol.js";
 import { responseHeaders } from "./upstream/response-headers.js";
-import type { ResponseHeaders } from "./upstream/upstream.js";
+import type { ResponseHeaders } from "./response-headers.js";
 
 export type AnswerHeaders = Record<string, string | string[]>;
 

@@ -1,7 +1,8 @@
 /** An `UpstreamClient` on virtual time that answers as a test says, and keeps what was asked of it. */
 
 import type { Clock, Timer } from "../src/clock.js";
-import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../src/upstream/upstream.js";
+import type { ResponseHeaders } from "../src/response-headers.js";
+import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../src/upstream/upstream.js";
 
 type Action =
   | { readonly type: "connected" }

@@ -1,7 +1,7 @@
 /** What an answer's headers say about trying again. */
 
 import type { Failure } from "../errors.js";
-import type { ResponseHeaders } from "../upstream/upstream.js";
+import type { ResponseHeaders } from "../response-headers.js";
 
 /** Longest delay believed, in ms. A date far in the future is a broken clock, not a plan. */
 const maxRetryAfterMs = 86_400_000;

@@ -1,7 +1,7 @@
 /** Which API a request is for: a fixed map of paths, no patterns on untrusted text. */
 
 import type { ProtocolName } from "../gate/protocols/protocol.js";
-import type { RoutePath } from "../upstream/path.js";
+import type { RoutePath } from "../api-path.js";
 import { parseModelPath } from "./model-path.js";
 
 /** Endpoints that call for no model, or for no provider at all. */

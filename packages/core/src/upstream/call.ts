@@ -9,7 +9,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Connection, ConnectionUser } from "./connections.js";
 import { abortedError, restoreCode } from "./connections.js";
-import type { ResponseHeaders, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
+import type { ResponseHeaders } from "../response-headers.js";
+import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 /** Sends a call to undici: once, and once more when the socket had gone stale. */
 export interface CallSender {

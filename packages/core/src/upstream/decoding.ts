@@ -5,7 +5,8 @@
 
 import type { Transform } from "node:stream";
 import { contentDecoder, type DecoderFactory } from "./content-decoder.js";
-import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream.js";
+import type { ResponseHeaders } from "../response-headers.js";
+import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 /** Decoded bytes up to which the ratio does not matter: a small answer may well be all white space. */
 const freeBytes = 1_048_576;

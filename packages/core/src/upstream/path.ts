@@ -3,30 +3,8 @@
  * URL is in it but the model and the id, each as one encoded segment, and allow-listed query parameters.
  */
 
+import type { RoutePath } from "../api-path.js";
 import type { ProviderType } from "../config/provider-config.js";
-
-/** Every path of the APIs, as clients call it with its version prefix. */
-export type RoutePath =
-  | "/v1/messages"
-  | "/v1/messages/count_tokens"
-  | "/v1/responses"
-  | "/v1/responses/input_tokens"
-  | "/v1/responses/compact"
-  | "/v1/responses/{id}"
-  | "/v1/responses/{id}/cancel"
-  | "/v1/chat/completions"
-  | "/v1/completions"
-  | "/v1/embeddings"
-  | "/v1/models"
-  | "/v1beta/models/{model}:streamGenerateContent"
-  | "/v1beta/models/{model}:generateContent"
-  | "/v1beta/models/{model}:countTokens"
-  | "/v1beta/interactions"
-  | "/model/{model}/invoke"
-  | "/model/{model}/invoke-with-response-stream"
-  | "/model/{model}/converse"
-  | "/model/{model}/converse-stream"
-  | "/api/chat";
 
 /** What of a provider's configuration decides the path. */
 export interface PathProvider {

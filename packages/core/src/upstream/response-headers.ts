@@ -1,7 +1,7 @@
 /** The headers of a provider's answer that reach the client: an allow-list. */
 
 import { connectionOptions, isHeaderValue } from "./header-value.js";
-import type { ResponseHeaders } from "./upstream.js";
+import type { ResponseHeaders } from "../response-headers.js";
 
 export interface ResponseHeaderFacts {
   /** The body is a stream: caches and buffering proxies are told to let it through. */

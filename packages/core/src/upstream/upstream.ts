@@ -1,9 +1,7 @@
 /** What the attempt driver needs of an HTTP client. `client.ts` implements it over undici. */
 
 import type { Peer } from "../request.js";
-
-/** Lower-case names. Multi-valued fields as arrays. No prototype. */
-export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+import type { ResponseHeaders } from "../response-headers.js";
 
 export interface UpstreamRequest {
   readonly method: string;

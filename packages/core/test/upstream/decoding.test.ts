@@ -2,7 +2,8 @@ import * as zlib from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodingClient, isUndecodableBody } from "../../src/upstream/decoding.js";
-import type { ResponseHeaders, UpstreamCall, UpstreamClient, UpstreamHandler } from "../../src/upstream/upstream.js";
+import type { ResponseHeaders } from "../../src/response-headers.js";
+import type { UpstreamCall, UpstreamClient, UpstreamHandler } from "../../src/upstream/upstream.js";
 
 /** The network side, played by the test. */
 class Wire implements UpstreamClient, UpstreamCall {

@@ -3,7 +3,8 @@
 import { onTestFinished } from "vitest";
 import type { UndiciClientOptions } from "../../src/upstream/client.js";
 import { createUndiciClient } from "../../src/upstream/client.js";
-import type { ResponseHeaders, UpstreamClient, UpstreamHandler, UpstreamRequest } from "../../src/upstream/upstream.js";
+import type { ResponseHeaders } from "../../src/response-headers.js";
+import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from "../../src/upstream/upstream.js";
 
 export class Recorder implements UpstreamHandler {
   /** The names of the calls, in order. */
