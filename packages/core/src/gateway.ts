@@ -114,7 +114,7 @@ class DefaultGateway implements Gateway {
     this.#deps = {
       config,
       clock,
-      client: decodingClient(deps.client ?? createUndiciClient({ dispatcher: config.dispatcher as never })),
+      client: decodingClient(deps.client ?? createUndiciClient({ dispatcher: config.dispatcher })),
       random,
       health,
       router: new Router({ config, health, store, random }),

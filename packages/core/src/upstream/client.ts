@@ -15,13 +15,18 @@ export interface UndiciClientOptions {
    * Used for every request, whatever its origin, and never closed. A request over it is not sent again when its socket
    * had gone stale, since only the dispatcher's owner knows how to get a fresh connection. Default: own pools.
    */
-  readonly dispatcher?: Dispatcher | undefined;
+  readonly dispatcher?: ForeignDispatcher | undefined;
   /** How long an idle connection is kept, in ms. Default 10 000. */
   readonly keepAliveTimeoutMs?: number | undefined;
   /** The longest that a provider's own `Keep-Alive` hint is followed, in ms. Default 25 000: CDNs close at about 30 s. */
   readonly keepAliveMaxTimeoutMs?: number | undefined;
   /** Age after which an idle connection is replaced, so that DNS changes are followed, in ms. Default 300 000. */
   readonly connectionTtlMs?: number | undefined;
+}
+
+/** A dispatcher of undici, this one or another copy: as the configuration types it, without undici's own types. */
+interface ForeignDispatcher {
+  dispatch(options: never, handler: never): boolean;
 }
 
 /** Creates the client that the attempts send with. Its sockets end with `close()`; idle ones do not keep a process alive. */
@@ -46,7 +51,7 @@ class UndiciClient implements UpstreamClient, CallSender {
   #closed = false;
 
   constructor(options: UndiciClientOptions) {
-    this.#dispatcher = options.dispatcher;
+    this.#dispatcher = options.dispatcher as Dispatcher | undefined;
     this.#clientTtl = options.connectionTtlMs ?? 300_000;
     this.#clientOptions = {
       pipelining: 1,
