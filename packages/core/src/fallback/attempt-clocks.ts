@@ -51,6 +51,6 @@ function totalClock(timeouts: ResolvedTimeouts, requestStartedAt: number, attemp
   if (totalTimeoutMs === undefined) return undefined;
   const at = totalDeadline(timeouts, requestStartedAt);
   const share = at - minAttemptMs - attempt.startedAt;
-  if (!attempt.anotherTarget || minAttemptMs === 0 || share <= 0) return { at, timeoutMs: totalTimeoutMs, isShare: false };
-  return { at: at - minAttemptMs, timeoutMs: Math.round(share), isShare: true };
+  if (!attempt.anotherTarget || minAttemptMs === 0 || share <= 0) return { at, timeoutMs: totalTimeoutMs };
+  return { at: at - minAttemptMs, timeoutMs: Math.round(share) };
 }

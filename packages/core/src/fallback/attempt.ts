@@ -47,8 +47,8 @@ export interface AttemptClocks {
   readonly requestTimeoutEndsAtRelease: boolean;
   readonly idleTimeoutMs: number | undefined;
   readonly connectTimeoutMs: number;
-  /** Over all attempts up to release: when, and how long it was. `isShare`: the rest is left to the next target. */
-  readonly total: { readonly at: number; readonly timeoutMs: number; readonly isShare: boolean } | undefined;
+  /** Over all attempts up to release, or this attempt's share of it: when, and how long it was. */
+  readonly total: { readonly at: number; readonly timeoutMs: number } | undefined;
   /** 0: never. Not applied under a TTFT timeout. */
   readonly maxHoldMs: number;
   readonly failureDetailTimeoutMs: number;

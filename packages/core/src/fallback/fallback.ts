@@ -192,8 +192,7 @@ export class FallbackRun {
     const { anotherTarget } = step;
     const clocks = attemptClocks(routed.target.timeouts, deps.config.gate, facts.clocks, { startedAt, anotherTarget });
     const { total } = clocks;
-    const outOfTime = (): Failure => timeIsUp(total?.timeoutMs ?? 0, total?.isShare === true);
-    if (total !== undefined && this.#now() >= total.at) return rejected(outOfTime());
+    if (total !== undefined && this.#now() >= total.at) return rejected(timeIsUp(totalTimeout(total.timeoutMs)));
     if (this.#stopped !== undefined) return rejected(this.#stopped);
     if (isFailure(request)) return rejected(request);
     const rules = gateRules(facts.protocol, deps.config.gate, {
@@ -221,8 +220,9 @@ export class FallbackRun {
     );
     this.#attempt = attempt;
     const outcome = await result;
-    const shared = outcome.type === "rejected" && outcome.failure.kind === "total-timeout";
-    return { result: shared ? { ...outcome, failure: outOfTime() } : outcome, clientCredential: request.clientCredential };
+    const isOutOfTime = outcome.type === "rejected" && outcome.failure.kind === "total-timeout";
+    const ended = isOutOfTime ? { ...outcome, failure: timeIsUp(outcome.failure) } : outcome;
+    return { result: ended, clientCredential: request.clientCredential };
   }
 
   #recordStart(routed: RoutedTarget, number: number, retry: boolean): void {
@@ -392,8 +392,10 @@ interface CutStream {
   readonly usage?: TokenUsage | undefined;
 }
 
-/** The share of an attempt that is not the last is over for the next one's sake: that one is tried whatever the lists say. */
-function timeIsUp(timeoutMs: number, isShare: boolean): Failure {
-  const failure = totalTimeout(timeoutMs);
-  return isShare ? { ...failure, alwaysFallBack: true } : failure;
+/**
+ * The time of one target is up: its share, or its own total timeout. Whether another still has time is the plan's to know,
+ * and no matter of status lists.
+ */
+function timeIsUp(failure: Failure): Failure {
+  return { ...failure, alwaysFallBack: true };
 }
