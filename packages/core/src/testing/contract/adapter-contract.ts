@@ -7,6 +7,7 @@ import { bodyFacts } from "./body-facts.js";
 import { brokenStreamFacts } from "./broken-stream-facts.js";
 import { disconnectFacts } from "./disconnect-facts.js";
 import { fallbackFacts } from "./fallback-facts.js";
+import { faultFacts } from "./fault-facts.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
 import { releaseFacts } from "./release-facts.js";
 import { routingFacts } from "./routing-facts.js";
@@ -20,5 +21,6 @@ export function adapterContract(harness: AdapterHarness, framework: ContractFram
     bodyFacts(harness, framework);
     disconnectFacts(harness, framework);
     brokenStreamFacts(harness, framework);
+    faultFacts(harness, framework);
   });
 }
