@@ -1,13 +1,13 @@
 /** The APIs beside the big three, through the whole gateway: paths, models, credentials, error bodies. */
 
 import { gzipSync } from "node:zlib";
-import { chunk, end, head, json, startScriptedProvider } from "@first-chunk/core/testing";
+import { chunk, end, head, json, reset, startScriptedProvider, until } from "@first-chunk/core/testing";
 import type { Script, ScriptedProvider } from "@first-chunk/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { FailedEvent, ReleasedEvent } from "../src/events.js";
 import { createGateway, type Gateway } from "../src/gateway.js";
 import type { GatewayConfig, ProviderConfig, SignableRequest } from "../src/config.js";
-import { awsException } from "./fixtures/aws-messages.js";
+import { awsEvent, awsException } from "./fixtures/aws-messages.js";
 import { converseWires } from "./fixtures/healthy-bedrock.js";
 import { geminiWires, interactionsWires } from "./fixtures/healthy-google.js";
 import { ollamaWires } from "./fixtures/healthy-ollama.js";
@@ -34,13 +34,14 @@ interface Ask {
   readonly headers?: Record<string, string>;
   readonly config?: Partial<GatewayConfig>;
   readonly mounted?: boolean;
+  readonly onPart?: (part: Uint8Array) => void;
 }
 
 async function ask(
   only: ProviderConfig,
   url: string,
   body: object,
-  { headers = {}, config = {}, mounted = false }: Ask = {},
+  { headers = {}, config = {}, mounted = false, onPart }: Ask = {},
 ): Promise<Answer> {
   await gateway?.close();
   gateway = createGateway({
@@ -66,7 +67,10 @@ async function ask(
   if (last === undefined) throw new Error("no answer");
   if (last.type === "failed") return { ...last, body: Buffer.from(last.body) };
   const parts: Uint8Array[] = [];
-  for await (const part of last.body) parts.push(part);
+  for await (const part of last.body) {
+    parts.push(part);
+    onPart?.(part);
+  }
   return { ...last, body: Buffer.concat(parts) };
 }
 
@@ -270,6 +274,61 @@ describe("Azure", () => {
       400,
       { error: { code: "content_policy_violation" } },
     ]);
+  });
+});
+
+describe("a stream that breaks after release", () => {
+  /** Everything up to the break, as text. */
+  async function broken(
+    only: ProviderConfig,
+    url: string,
+    body: object,
+    wire: Uint8Array,
+    type: string,
+  ): Promise<string> {
+    let read: () => void = () => undefined;
+    const firstRead = new Promise<void>((resolve) => (read = resolve));
+    provider.use([head(200, { "content-type": type }), chunk(wire), until(() => firstRead), reset()]);
+    const parts: Uint8Array[] = [];
+    const onPart = (part: Uint8Array): void => {
+      parts.push(part);
+      read();
+    };
+    await expect(ask(only, url, body, { onPart })).rejects.toMatchObject({ status: 502 });
+    const bytes = Buffer.concat(parts);
+    expect(bytes.subarray(0, wire.length).equals(wire)).toBe(true);
+    return bytes.subarray(wire.length).toString("latin1");
+  }
+
+  it("ends with an exception in Bedrock's framing", async () => {
+    const wire = Buffer.concat([
+      awsEvent("messageStart", { role: "assistant" }),
+      awsEvent("contentBlockDelta", { delta: { text: "Hi" } }),
+    ]);
+    const rest = await broken(bedrock, "/model/fast/converse-stream", {}, wire, aws);
+    expect(rest).toMatch(
+      /:exception-type.*modelStreamErrorException.*\{"message":"The connection to the provider broke"\}/s,
+    );
+  });
+
+  it("ends with an error event for Gemini, and a line for Ollama", async () => {
+    const first = Buffer.from(text.slice(0, text.indexOf("\r\n\r\n") + 4));
+    const event = await broken(
+      google,
+      "/v1beta/models/fast:streamGenerateContent?alt=sse",
+      {},
+      first,
+      "text/event-stream",
+    );
+    expect(event).toMatch(/^\n\ndata: \{"error":\{"code":502,.*\}\n\n$/);
+    const line = Buffer.from(`${ollamaWires["text"].split("\n")[0]}\n`);
+    const error = await broken({ type: "ollama" }, "/api/chat", { model: "fast" }, line, "application/x-ndjson");
+    expect(error).toBe('\n{"error":"The connection to the provider broke"}\n');
+  });
+
+  it("just breaks where it is a JSON array", async () => {
+    const array = Buffer.from(geminiWires["a JSON array"].slice(0, 300));
+    expect(await broken(google, "/v1beta/models/fast:streamGenerateContent", {}, array, "application/json")).toBe("");
   });
 });
 
