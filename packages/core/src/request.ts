@@ -7,9 +7,14 @@ export interface Identity {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+/** Both ends of a connection: one port may serve connections to several servers, the client's end alone tells nothing. */
 export interface Peer {
+  /** The client's end. */
   readonly address: string;
   readonly port: number;
+  /** The server's end. */
+  readonly serverAddress: string;
+  readonly serverPort: number;
 }
 
 export interface GatewayRequest {
@@ -23,7 +28,7 @@ export interface GatewayRequest {
   /** Raw bytes, or the value that a body parser made of them. `undefined`: no body. */
   readonly body: Uint8Array | { readonly parsed: unknown } | undefined;
   readonly identity?: Identity | undefined;
-  /** The client's end of its connection, by which a gateway that calls itself is found. Absent: not looked for. */
+  /** The connection, by which a gateway that calls itself is found. Absent: not looked for. */
   readonly peer?: Peer | undefined;
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal;

@@ -58,6 +58,8 @@ export async function prepareRequest(gateway: ServedGateway, incoming: Incoming)
   };
 }
 
-function peerOf({ socket: { remoteAddress: address, remotePort: port } }: IncomingMessage): Peer | undefined {
-  return address === undefined || port === undefined ? undefined : { address, port };
+function peerOf({ socket }: IncomingMessage): Peer | undefined {
+  const { remoteAddress: address, remotePort: port, localAddress: serverAddress, localPort: serverPort } = socket;
+  if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined) return undefined;
+  return { address, port, serverAddress, serverPort };
 }

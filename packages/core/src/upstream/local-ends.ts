@@ -1,4 +1,4 @@
-/** Our ends of the connections to providers: a request that comes from one of them was sent by ourselves. */
+/** The connections to providers by their two ends: a request that comes over one of them was sent by ourselves. */
 
 import type { Socket } from "node:net";
 import type { Peer } from "../request.js";
@@ -8,9 +8,9 @@ export class LocalEnds {
 
   /** Until the socket closes. */
   add(socket: Socket): void {
-    const { localAddress, localPort } = socket;
-    if (localAddress === undefined || localPort === undefined) return;
-    const key = keyOf({ address: localAddress, port: localPort });
+    const { localAddress: address, localPort: port, remoteAddress: serverAddress, remotePort: serverPort } = socket;
+    if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined) return;
+    const key = keyOf({ address, port, serverAddress, serverPort });
     this.#ends.add(key);
     socket.once("close", () => this.#ends.delete(key));
   }
@@ -20,7 +20,12 @@ export class LocalEnds {
   }
 }
 
+/** The system gives one local port to connections to several servers: a client of this host may well have one of ours. */
+function keyOf({ address, port, serverAddress, serverPort }: Peer): string {
+  return `${plain(address)} ${port} ${plain(serverAddress)} ${serverPort}`;
+}
+
 /** A server that listens on IPv6 sees IPv4 addresses in a form of its own. */
-function keyOf({ address, port }: Peer): string {
-  return `${address.replace(/^::ffff:/i, "")} ${port}`;
+function plain(address: string): string {
+  return address.replace(/^::ffff:/i, "");
 }

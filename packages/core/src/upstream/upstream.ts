@@ -40,7 +40,7 @@ export interface UpstreamCall {
 export interface UpstreamClient {
   /** Never throws for what the network does; that arrives at `onError`. Handler calls may come before it returns. */
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
-  /** Whether this is our end of a connection to a provider. */
+  /** Whether the connection is one of ours to a provider. */
   owns?(peer: Peer): boolean;
   /** Ends own sockets. A dispatcher that was handed in is left alone. */
   close(): Promise<void>;
