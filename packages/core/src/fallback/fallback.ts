@@ -26,6 +26,7 @@ import { attemptClocks, totalDeadline, type ClockFacts } from "./attempt-clocks.
 import { Attempt, type AttemptObserver, type AttemptResult } from "./attempt.js";
 import { HealthRecorder } from "./health-recorder.js";
 import { Plan, type PlanOutput } from "./plan.js";
+import { redact } from "./redact.js";
 import { targetRequest } from "./target-request.js";
 
 export interface FallbackDeps {
@@ -216,13 +217,14 @@ export class FallbackRun {
       },
       deps.client,
       deps.clock,
-      this.#observe(routed, number),
+      this.#observe(routed, number, request.secrets),
     );
     this.#attempt = attempt;
     const outcome = await result;
-    const isOutOfTime = outcome.type === "rejected" && outcome.failure.kind === "total-timeout";
-    const ended = isOutOfTime ? { ...outcome, failure: timeIsUp(outcome.failure) } : outcome;
-    return { result: ended, clientCredential: request.clientCredential };
+    const { clientCredential } = request;
+    if (outcome.type === "released") return { result: outcome, clientCredential };
+    const failure = outcome.failure.kind === "total-timeout" ? timeIsUp(outcome.failure) : redact(outcome.failure, request.secrets);
+    return { result: { ...outcome, failure }, clientCredential };
   }
 
   #recordStart(routed: RoutedTarget, number: number, retry: boolean): void {
@@ -231,7 +233,7 @@ export class FallbackRun {
     this.#facts.recorder.record({ type: "attempt-start", ...this.#recorded(routed, number), retry, fallback, providerType, origin });
   }
 
-  #observe(routed: RoutedTarget, number: number): AttemptObserver {
+  #observe(routed: RoutedTarget, number: number, secrets: readonly string[]): AttemptObserver {
     const { recorder } = this.#facts;
     const attempt = this.#recorded(routed, number);
     let failed: Failure | undefined;
@@ -244,7 +246,8 @@ export class FallbackRun {
         ({ ttftMs } = result);
         this.#release(routed, number, result);
       },
-      onStreamFail: (failure, facts) => {
+      onStreamFail: (reported, facts) => {
+        const failure = redact(reported, secrets);
         health?.failed(failure);
         if (this.#over) return;
         failed = failure;

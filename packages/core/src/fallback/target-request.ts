@@ -14,6 +14,7 @@ import { upstreamPath } from "../upstream/path.js";
 import { requestHeaders, withSignedHeaders } from "../upstream/request-headers.js";
 import type { UpstreamRequest } from "../upstream/upstream.js";
 import { askHost } from "./ask-host.js";
+import { secretsOf } from "./redact.js";
 
 export interface TargetRequestFacts {
   readonly requestId: string;
@@ -30,6 +31,8 @@ export interface TargetRequest {
   readonly upstream: UpstreamRequest;
   /** The request carries the client's own credential: its refusal is the client's to see. */
   readonly clientCredential: boolean;
+  /** What no answer may repeat. */
+  readonly secrets: readonly string[];
 }
 
 /**
@@ -82,6 +85,7 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
       connectTimeoutMs: target.timeouts.connectTimeoutMs,
     },
     clientCredential: headers.credential === "client",
+    secrets: secretsOf(headers.headers, apiKey),
   };
 }
 
