@@ -10,6 +10,7 @@
 
 import { parseArgs } from "node:util";
 import { liveCases, liveDemo } from "./live-demo.js";
+import { outageDemo } from "./outage-demo.js";
 import { scriptedDemo } from "./scripted-demo.js";
 
 const usage = `Usage: npm run demo -- [--verbose] [--live]
@@ -24,7 +25,10 @@ async function main(): Promise<number> {
     console.log(usage);
     return 0;
   }
-  if (!options.live) return (await scriptedDemo(options)) ? 0 : 1;
+  if (!options.live) {
+    const expected = await scriptedDemo(options);
+    return (await outageDemo()) && expected ? 0 : 1;
+  }
   const cases = liveCases(process.env);
   if (cases.length === 0) {
     console.error(`--live needs ANTHROPIC_API_KEY or OPENAI_API_KEY\n\n${usage}`);
