@@ -246,7 +246,10 @@ export class Attempt implements UpstreamHandler {
       case "error-answer":
         return this.#rejectErrorAnswer();
       case "gated":
-        return this.#apply((this.#inspector as Inspector).end());
+        this.#apply((this.#inspector as Inspector).end());
+        // Released at its end: only then is there a body, which ends, too.
+        if (this.#body !== undefined) this.onEnd();
+        return;
       case "relaying":
         if (this.#inspector === undefined) return this.#finish(true);
         return this.#apply(this.#inspector.end());
