@@ -140,9 +140,8 @@ describe("the request timeout", () => {
     expectOver(scene);
   });
 
-  it("bounds a stream of comments, which the idle clock does not", async () => {
-    const config = { ...noRetry, gate: { maxHoldMs: 0 } };
-    const { clock, run, scene } = await alone(stream([], ...every(200_000, ": comment\n\n", 10)), config);
+  it("bounds a stream of comments, which neither the idle clock nor the hold limit does", async () => {
+    const { clock, run, scene } = await alone(stream([], ...every(200_000, ": comment\n\n", 10)), noRetry);
     await clock.advance(600_000);
     expect(run.failed).toMatchObject({ status: 408, failure: { code: "request_timeout" } });
     expectOver(scene);
@@ -273,6 +272,14 @@ describe("the hold limit", () => {
     await clock.advance(10_000);
     expect(run.end).toEqual({ type: "finish" });
     expectOver(scene);
+  });
+
+  it("runs from the first event: comments and half an event do not start it", async () => {
+    const { clock, run } = await alone(stream([": queued\n\n"], data(chatPreamble().join("").slice(0, 9), 40_000), data(chatPreamble().join("").slice(9), 40_000)));
+    await clock.advance(129_999);
+    expect(run.released).toBeUndefined();
+    await clock.advance(1);
+    expect(run.text).toBe(`: queued\n\n${chatPreamble().join("")}`);
   });
 
   it("never comes with `maxHoldMs: 0`", async () => {

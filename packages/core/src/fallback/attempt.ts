@@ -124,6 +124,7 @@ export class Attempt implements UpstreamHandler {
   #body: StreamBody | undefined;
   #bytes = 0;
   #holdingSince: number | undefined;
+  #holdArmed = false;
   #failed = false;
   #connected = false;
   #detailing = false;
@@ -231,9 +232,7 @@ export class Attempt implements UpstreamHandler {
         if (this.#errorAnswer?.push(chunk) === true) this.#rejectErrorAnswer();
         return;
       case "gated":
-        this.#startHolding();
-        this.#apply((this.#inspector as Inspector).push(chunk));
-        return;
+        return this.#hold(this.#inspector as Inspector, chunk);
       case "relaying":
         if (this.#inspector !== undefined) this.#watch(this.#inspector, chunk);
         else this.#usageReader?.push(chunk);
@@ -292,12 +291,16 @@ export class Attempt implements UpstreamHandler {
     this.#deadlines.set("idle", this.#clock.now() + idleTimeoutMs, idleTimeoutMs);
   }
 
-  /** The hold clock starts with the first upstream byte. */
-  #startHolding(): void {
-    if (this.#holdingSince !== undefined) return;
-    this.#holdingSince = this.#clock.now();
+  #hold(inspector: Inspector, chunk: Uint8Array): void {
+    this.#holdingSince ??= this.#clock.now();
+    const output = inspector.push(chunk);
+    // The hold clock starts with the first event: a provider that queues a request may send comments for minutes.
     const { maxHoldMs, ttftTimeoutMs } = this.#spec.clocks;
-    if (maxHoldMs > 0 && ttftTimeoutMs === undefined) this.#deadlines.set("hold", this.#holdingSince + maxHoldMs, maxHoldMs);
+    if (!this.#holdArmed && inspector.holdsEvent && maxHoldMs > 0 && ttftTimeoutMs === undefined) {
+      this.#holdArmed = true;
+      this.#deadlines.set("hold", this.#clock.now() + maxHoldMs, maxHoldMs);
+    }
+    this.#apply(output);
   }
 
   #onDeadline(kind: Clocks, timeoutMs: number): void {

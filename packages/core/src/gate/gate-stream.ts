@@ -124,8 +124,8 @@ class GateDriver {
       case "chunk":
     }
     if (!isBytes(raced.chunk)) throw new TypeError("source: must yield Uint8Array chunks");
-    this.#holdingSince ??= this.#clock.now();
     const output = this.#inspector.push(raced.chunk);
+    if (this.#inspector.holdsEvent) this.#holdingSince ??= this.#clock.now();
     if (this.#inspector.phase === "awaiting-detail") this.#detailSince ??= this.#clock.now();
     return output;
   }

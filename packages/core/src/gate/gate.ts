@@ -118,6 +118,10 @@ export class Gate {
   get phase(): GatePhase {
     return this.#state.phase;
   }
+  /** Holding, and at least one event is held: comments and white space are none. */
+  get holdsEvent(): boolean {
+    return this.#state.phase === "holding" && this.#state.seen.events > 0;
+  }
   /** Committed, and the protocol's end has been seen: what follows is usage and the like. */
   get complete(): boolean {
     return this.#state.phase === "committed" && this.#state.complete;

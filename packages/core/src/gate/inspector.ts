@@ -63,6 +63,9 @@ export class Inspector {
   get phase(): GatePhase {
     return this.#gate.phase;
   }
+  get holdsEvent(): boolean {
+    return this.#gate.holdsEvent;
+  }
   /** Bytes held at the moment; after release, how many were held. */
   get heldBytes(): number {
     return this.#heldBytes;

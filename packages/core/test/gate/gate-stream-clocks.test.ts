@@ -99,6 +99,16 @@ describe("a clock", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("for holding runs from the first event, which a comment is not", async () => {
+    const clock = new ManualClock();
+    const tap = new Tap().give(": queued\n\n");
+    const pending = gateStream(tap, { ...anthropicOptions, clock, maxHoldMs: 2_000 });
+    await clock.advance(10_000);
+    tap.give(...anthropicPreamble());
+    await clock.advance(2_000);
+    expect((await pending).status).toBe("released");
+  });
+
   it.each([
     ["is never over", { maxHoldMs: 0 }],
     ["does not run under a TTFT timeout", { maxHoldMs: 10, ttftTimeoutMs: 299_999 }],
