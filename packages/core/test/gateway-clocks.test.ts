@@ -40,8 +40,18 @@ describe("silence, with the default clocks", () => {
     expectOver(scene);
   });
 
-  it("in the middle of an event ends in a release at the hold limit and then by the idle clock", async () => {
-    const { clock, run, call, scene } = await alone(stream(['data: {"choices":']));
+  it("in the middle of the first event ends by the idle clock", async () => {
+    const { clock, run, call, scene } = await alone(stream(['data: {"choices":']), noRetry);
+    await clock.advance(299_999);
+    expect(run.over).toBe(false);
+    await clock.advance(1);
+    expect(run.failed).toMatchObject({ status: 504, failure: { code: "upstream_idle_timeout" } });
+    expect(call?.aborted).toBe(true);
+    expectOver(scene);
+  });
+
+  it("in the middle of a later event ends in a release at the hold limit and then by the idle clock", async () => {
+    const { clock, run, call, scene } = await alone(stream([...chatPreamble(), 'data: {"choices":']));
     await clock.advance(50_000);
     expect(run.released?.status).toBe(200);
     expect(scene.observed).toContainEqual(expect.objectContaining({ type: "gate-overflow", limit: "time" }));
