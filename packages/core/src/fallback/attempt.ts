@@ -143,10 +143,14 @@ export class Attempt implements UpstreamHandler {
       attempt.#resolve = resolve;
     });
     attempt.#armFirst();
+    try {
+      attempt.#call = client.send(spec.request, attempt);
+    } catch (bug) {
+      attempt.#close();
+      throw bug;
+    }
     // A handler call may come before `send` returns; one that ends the attempt leaves the call to be aborted here.
-    const call = client.send(spec.request, attempt);
-    attempt.#call = call;
-    if (attempt.#phase === "closed") call.abort();
+    if (attempt.#phase === "closed") attempt.#call.abort();
     return { attempt, result };
   }
 

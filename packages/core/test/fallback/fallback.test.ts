@@ -339,12 +339,25 @@ describe("a key that is fetched", () => {
   });
 });
 
-describe("a request whose body cannot be sent", () => {
-  it("is a bug of the host that is recorded and thrown", async () => {
+describe("a request whose body cannot be written", () => {
+  it("is a 400 before any upstream is called", async () => {
     const scene = stage({ targets: { a: healthy } });
     const body = { parsed: { model: "m", stream: true, seed: 1n } };
     const run = new Run(scene.gateway, { ...request(), body }, true);
-    await expect(run.done).rejects.toThrow(TypeError);
+    await run.done;
+    expect(run.failed?.status).toBe(400);
+    expect(scene.upstream.calls).toHaveLength(0);
+  });
+});
+
+describe("an HTTP client that throws", () => {
+  it("is a bug that is recorded and thrown, and leaves no timer behind", async () => {
+    const scene = stage({ targets: { a: healthy } });
+    scene.upstream.send = () => {
+      throw new TypeError("a bug");
+    };
+    const run = send(scene);
+    await expect(run.done).rejects.toThrow("a bug");
     expect(requestEnds(scene)).toMatchObject([{ outcome: "failure", status: 500, failure: { kind: "internal" } }]);
     expectOver(scene);
   });
