@@ -38,7 +38,10 @@ for (const versions of frameworks) {
     }
   };
   loadAll(peers);
-  run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(peers)], { cwd: folder, quiet: true });
+  run("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(peers)], {
+    cwd: folder,
+    quiet: true,
+  });
   loadAll({});
   console.log(`ok: ${entries.length} entries by import and by require(), next to ${versions.join(" and ")}`);
 }

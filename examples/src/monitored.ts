@@ -22,7 +22,8 @@ const port = portOf(settings.PORT);
 const metrics = prometheusObserver({ metadataLabels: ["plan"] });
 
 // Any pino-shaped logger will do, pino itself among them. This one writes a JSON line to stderr.
-const at = (level: string) => (facts: object, message: string) => console.error(JSON.stringify({ level, message, ...facts }));
+const at = (level: string) => (facts: object, message: string) =>
+  console.error(JSON.stringify({ level, message, ...facts }));
 const logger: Logger = { debug: () => undefined, info: at("info"), warn: at("warn"), error: at("error") };
 
 const gateway = gatewayMiddleware<Request>(

@@ -13,7 +13,12 @@ afterEach(async () => {
 
 it("the example monitored.js is scraped, and tells of the failed attempt of a request that succeeded", async () => {
   provider = await startScriptedProvider((_request, index) => sse(index === 0 ? chatErrorFirst() : chatHealthy()));
-  const account = { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o", ANTHROPIC_URL: provider.url, OPENAI_URL: `${provider.url}/v1` };
+  const account = {
+    ANTHROPIC_API_KEY: "a",
+    OPENAI_API_KEY: "o",
+    ANTHROPIC_URL: provider.url,
+    OPENAI_URL: `${provider.url}/v1`,
+  };
   child = new Child("monitored.js", { PORT: "0", CLIENT_TOKEN: "token", ...account });
   const [, url = ""] = await child.printed(/listening on (\S+)/);
   const body = JSON.stringify({ model: "chat", stream: true, messages: [{ role: "user", content: "Hi" }] });
@@ -25,10 +30,17 @@ it("the example monitored.js is scraped, and tells of the failed attempt of a re
   expect(scrape.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
   const metrics = parseMetrics(await scrape.text());
   const samples = (name: string) => metrics.get(`first_chunk_${name}`)?.samples ?? [];
-  expect(samples("requests_total")).toMatchObject([{ value: 1, labels: { model: "chat", target: "openai/gpt-5-mini", outcome: "success", status: "200" } }]);
-  expect(samples("attempt_failures_total")).toMatchObject([{ value: 1, labels: { target: "openai/gpt-5.1", kind: "in-band", status: "500" } }]);
+  expect(samples("requests_total")).toMatchObject([
+    { value: 1, labels: { model: "chat", target: "openai/gpt-5-mini", outcome: "success", status: "200" } },
+  ]);
+  expect(samples("attempt_failures_total")).toMatchObject([
+    { value: 1, labels: { target: "openai/gpt-5.1", kind: "in-band", status: "500" } },
+  ]);
   expect(samples("rescued_requests_total")).toMatchObject([{ value: 1 }]);
-  expect(samples("ttft_seconds").find(({ name }) => name.endsWith("_count"))).toMatchObject({ value: 1, labels: { target: "openai/gpt-5-mini" } });
+  expect(samples("ttft_seconds").find(({ name }) => name.endsWith("_count"))).toMatchObject({
+    value: 1,
+    labels: { target: "openai/gpt-5-mini" },
+  });
   expect([...metrics.keys()].every((name) => name.startsWith("first_chunk_"))).toBe(true);
   expect(child.stderr).toContain('"message":"attempt rejected"');
   expect(child.stderr).not.toContain("Hi");

@@ -50,7 +50,8 @@ function chat(usage: JsonObject): TokenUsage | undefined {
     inputTokens: numberAt(usage, "prompt_tokens"),
     outputTokens: numberAt(usage, "completion_tokens"),
     // DeepSeek has a name of its own.
-    cachedTokens: numberAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? numberAt(usage, "prompt_cache_hit_tokens"),
+    cachedTokens:
+      numberAt(objectAt(usage, "prompt_tokens_details"), "cached_tokens") ?? numberAt(usage, "prompt_cache_hit_tokens"),
     reasoningTokens: numberAt(objectAt(usage, "completion_tokens_details"), "reasoning_tokens"),
   });
 }
@@ -111,7 +112,9 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
 
 /** Fields with a plausible count only; undefined if there is none. */
 function reported(usage: TokenUsage): TokenUsage | undefined {
-  const counts = Object.entries(usage).filter(([, count]: [string, unknown]) => Number.isSafeInteger(count) && (count as number) >= 0);
+  const counts = Object.entries(usage).filter(
+    ([, count]: [string, unknown]) => Number.isSafeInteger(count) && (count as number) >= 0,
+  );
   return counts.length === 0 ? undefined : (Object.fromEntries(counts) as TokenUsage);
 }
 
@@ -119,6 +122,7 @@ function reported(usage: TokenUsage): TokenUsage | undefined {
 export function mergeUsage(before: TokenUsage | undefined, next: TokenUsage | undefined): TokenUsage | undefined {
   if (before === undefined || next === undefined) return next ?? before;
   const merged: Record<string, number> = { ...before };
-  for (const [name, count] of Object.entries(next) as [string, number][]) merged[name] = Math.max(merged[name] ?? 0, count);
+  for (const [name, count] of Object.entries(next) as [string, number][])
+    merged[name] = Math.max(merged[name] ?? 0, count);
   return merged;
 }

@@ -32,7 +32,14 @@ export function requestAttributes({ requestId, protocol, streaming, requestedMod
 }
 
 /** Those that metrics carry, too. */
-export function attemptAttributes({ protocol, provider, providerType, model, target, origin }: ObservedAttemptStartEvent): Attributes {
+export function attemptAttributes({
+  protocol,
+  provider,
+  providerType,
+  model,
+  target,
+  origin,
+}: ObservedAttemptStartEvent): Attributes {
   const { hostname, port, protocol: scheme } = new URL(origin);
   return {
     "gen_ai.operation.name": operationOf(protocol),

@@ -51,10 +51,11 @@ export class GenAiMetrics {
   }
 
   /** The target holds the model again, and is left to the spans. */
-  #bounded({ "first_chunk.target": _, ...attributes }: Attributes): Attributes {
+  #bounded(given: Attributes): Attributes {
+    const attributes = { ...given, "first_chunk.target": undefined };
     for (const [name, values] of this.#values) {
-      const value = attributes[name];
-      if (typeof value === "string") attributes[name] = values.admit(value);
+      const value = given[name];
+      if (typeof value === "string") Object.assign(attributes, { [name]: values.admit(value) });
     }
     return attributes;
   }

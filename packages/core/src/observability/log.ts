@@ -36,7 +36,11 @@ export class LogObserver implements Observer {
   onEvent(event: ObserverEvent): void {
     switch (event.type) {
       case "attempt-reject":
-        return this.#log(failureLevel(event.failure), { ...attemptFacts(event), ...failureFacts(event.failure) }, "attempt rejected");
+        return this.#log(
+          failureLevel(event.failure),
+          { ...attemptFacts(event), ...failureFacts(event.failure) },
+          "attempt rejected",
+        );
       case "stream-fail": {
         const facts = { ...attemptFacts(event), bytes: event.bytes, ...failureFacts(event.failure) };
         return this.#log(failureLevel(event.failure), facts, "stream failed after release");
@@ -53,7 +57,11 @@ export class LogObserver implements Observer {
       case "cooldown-end":
         return this.#log("info", attemptFacts(event), "target is back");
       case "request-end":
-        return this.#log(event.failure === undefined ? "info" : failureLevel(event.failure), endFacts(event), "request ended");
+        return this.#log(
+          event.failure === undefined ? "info" : failureLevel(event.failure),
+          endFacts(event),
+          "request ended",
+        );
     }
   }
 
@@ -79,7 +87,17 @@ function failureFacts({ status, code, kind, cause }: ObservedFailure): object {
 }
 
 /** The status is that which the client got; a failure may have had another one. */
-function endFacts({ requestId, protocol, requestedModel, outcome, attempts, target, durationMs, failure, status }: RequestEndEvent): object {
+function endFacts({
+  requestId,
+  protocol,
+  requestedModel,
+  outcome,
+  attempts,
+  target,
+  durationMs,
+  failure,
+  status,
+}: RequestEndEvent): object {
   const failed = failure === undefined ? {} : failureFacts(failure);
   return { requestId, protocol, model: requestedModel, outcome, attempts, target, durationMs, ...failed, status };
 }

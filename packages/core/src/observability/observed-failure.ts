@@ -32,5 +32,8 @@ function causeFacts({ kind, cause }: Failure): ObservedFailure["cause"] {
 }
 
 function frames({ stack }: Error): string {
-  return (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line)).join("\n");
+  return (stack ?? "")
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .join("\n");
 }

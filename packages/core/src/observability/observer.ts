@@ -62,7 +62,9 @@ export interface ObservedFailure {
   /** How long the provider asked to wait, in ms. */
   readonly retryAfterMs?: number | undefined;
   /** What the runtime reported, without its message: an error's name and system code, such as `ECONNREFUSED`. */
-  readonly cause?: { readonly name: string; readonly code?: string | undefined; readonly stack?: string | undefined } | undefined;
+  readonly cause?:
+    | { readonly name: string; readonly code?: string | undefined; readonly stack?: string | undefined }
+    | undefined;
 }
 
 /** A request was accepted, or refused before an attempt: then `request-end` follows at once. */

@@ -8,7 +8,13 @@
 import { context, metrics, SpanKind, SpanStatusCode, trace, isSpanContextValid } from "@opentelemetry/api";
 import type { Attributes, Context, Meter, Span, Tracer } from "@opentelemetry/api";
 import { GenAiMetrics } from "./gen-ai-metrics.js";
-import { attemptAttributes, failureAttributes, operationOf, requestAttributes, usageAttributes } from "./gen-ai-attributes.js";
+import {
+  attemptAttributes,
+  failureAttributes,
+  operationOf,
+  requestAttributes,
+  usageAttributes,
+} from "./gen-ai-attributes.js";
 import type {
   ClientAbortEvent,
   ObservedAttemptStartEvent,
@@ -81,14 +87,26 @@ class TraceObserver implements Observer {
       case "release":
         return this.#release(request, event);
       case "gate-overflow":
-        request.attempt?.span.addEvent("first_chunk.overflow", { "first_chunk.limit": event.limit, "first_chunk.held_bytes": event.heldBytes });
+        request.attempt?.span.addEvent("first_chunk.overflow", {
+          "first_chunk.limit": event.limit,
+          "first_chunk.held_bytes": event.heldBytes,
+        });
         return;
       case "stream-end":
       case "stream-fail":
-        if (event.responseModel !== undefined) request.attempt?.span.setAttribute("gen_ai.response.model", event.responseModel);
-        return this.#endAttempt(request, event.type === "stream-fail" ? event.failure : undefined, event.usage, event.durationMs);
+        if (event.responseModel !== undefined)
+          request.attempt?.span.setAttribute("gen_ai.response.model", event.responseModel);
+        return this.#endAttempt(
+          request,
+          event.type === "stream-fail" ? event.failure : undefined,
+          event.usage,
+          event.durationMs,
+        );
       case "cooldown-start":
-        request.span.addEvent("first_chunk.cooldown_start", { "first_chunk.target": event.target, "first_chunk.until": new Date(event.until).toISOString() });
+        request.span.addEvent("first_chunk.cooldown_start", {
+          "first_chunk.target": event.target,
+          "first_chunk.until": new Date(event.until).toISOString(),
+        });
         return;
       case "cooldown-end":
         request.span.addEvent("first_chunk.cooldown_end", { "first_chunk.target": event.target });
@@ -100,7 +118,13 @@ class TraceObserver implements Observer {
     }
   }
 
-  traceHeaders({ requestId, attempt }: { readonly requestId: string; readonly attempt: number }): TraceHeaders | undefined {
+  traceHeaders({
+    requestId,
+    attempt,
+  }: {
+    readonly requestId: string;
+    readonly attempt: number;
+  }): TraceHeaders | undefined {
     const open = this.#open.get(requestId)?.attempt;
     if (!this.#propagate || open?.number !== attempt) return undefined;
     const { traceId, spanId, traceFlags, traceState } = open.span.spanContext();
@@ -128,14 +152,23 @@ class TraceObserver implements Observer {
   #release({ attempt }: OpenRequest, event: ReleaseEvent): void {
     const { ttftMs, holdMs, heldBytes, reason } = event;
     hold(attempt, event);
-    attempt?.span.addEvent("first_chunk.release", { "first_chunk.reason": reason, "first_chunk.hold_ms": holdMs, "first_chunk.held_bytes": heldBytes });
+    attempt?.span.addEvent("first_chunk.release", {
+      "first_chunk.reason": reason,
+      "first_chunk.hold_ms": holdMs,
+      "first_chunk.held_bytes": heldBytes,
+    });
     attempt?.span.setAttribute("http.response.status_code", event.status);
     if (reason !== "output" || attempt === undefined) return;
     attempt.span.setAttribute("gen_ai.response.time_to_first_chunk", ttftMs / 1000);
     this.#metrics?.firstOutput(ttftMs, attempt.attributes);
   }
 
-  #endAttempt(request: OpenRequest, failure: ObservedFailure | undefined, usage: TokenUsage | undefined, durationMs: number | undefined): void {
+  #endAttempt(
+    request: OpenRequest,
+    failure: ObservedFailure | undefined,
+    usage: TokenUsage | undefined,
+    durationMs: number | undefined,
+  ): void {
     const { attempt } = request;
     if (attempt === undefined) return;
     request.attempt = undefined;
@@ -157,7 +190,11 @@ class TraceObserver implements Observer {
     this.#open.delete(requestId);
     this.#endAttempt(request, failure, undefined, undefined);
     const { span } = request;
-    span.setAttributes({ "first_chunk.outcome": outcome, "first_chunk.attempts": attempts, "first_chunk.status": status });
+    span.setAttributes({
+      "first_chunk.outcome": outcome,
+      "first_chunk.attempts": attempts,
+      "first_chunk.status": status,
+    });
     if (target !== undefined) span.setAttribute("first_chunk.target", target);
     if (failure !== undefined) fail(span, failure);
     span.end();
@@ -165,7 +202,10 @@ class TraceObserver implements Observer {
 }
 
 /** Told afterwards: holding begins without an event. */
-function hold(attempt: OpenAttempt | undefined, { at, holdMs }: { readonly at: number; readonly holdMs: number }): void {
+function hold(
+  attempt: OpenAttempt | undefined,
+  { at, holdMs }: { readonly at: number; readonly holdMs: number },
+): void {
   if (holdMs > 0) attempt?.span.addEvent("first_chunk.hold", new Date(at - holdMs));
 }
 

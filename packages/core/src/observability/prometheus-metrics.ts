@@ -23,7 +23,8 @@ const heldBuckets = [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_19
 const target = ["protocol", "provider", "target"] as const;
 const failure = ["protocol", "provider", "target", "kind", "code", "status"] as const;
 
-export class Metrics {
+/** All of them. */
+export interface Metrics {
   readonly requests: Counter;
   readonly requestDuration: Histogram<"protocol" | "outcome">;
   readonly overhead: Histogram<"protocol">;
@@ -45,45 +46,138 @@ export class Metrics {
   readonly streamDuration: Histogram<(typeof target)[number]>;
   readonly timePerToken: Histogram<(typeof target)[number]>;
   readonly tokens: Counter;
+}
 
-  constructor({ register, prefix, metadata }: MetricsOptions) {
-    const common = (name: string, help: string): { name: string; help: string; registers: Registry[] } => ({ name: prefix + name, help, registers: [register] });
-    const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> => new Counter({ ...common(name, help), labelNames });
-    const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L> =>
-      new Histogram({ ...common(name, help), labelNames, buckets });
-    this.requests = counter<string>("requests_total", "Requests, as the client saw them end", ["protocol", "model", "target", "outcome", "status", ...metadata]);
-    this.requestDuration = histogram("request_duration_seconds", "Request to the end of the answer", ["protocol", "outcome"], durationBuckets);
-    this.overhead = histogram("gateway_overhead_seconds", "Spent in the gateway until the answer began, without attempts and waits", ["protocol"], overheadBuckets);
-    this.openRequests = new Gauge(common("open_requests", "Requests being served"));
-    this.openStreams = new Gauge(common("open_streams", "Released answers being passed on"));
-    this.rescued = counter("rescued_requests_total", "Requests that succeeded after a failed attempt", ["protocol", "model", "target"]);
-    this.clientAborts = counter("client_aborts_total", "Requests whose client left or took no bytes", ["protocol", "phase", "kind"]);
-    this.attempts = counter("attempts_total", "Attempts at a target that ended", [...target, "outcome", "status"]);
-    this.attemptFailures = counter("attempt_failures_total", "Attempts that failed before anything was sent to the client", failure);
-    this.streamFailures = counter("stream_failures_total", "Streams that failed after release", failure);
-    this.retries = counter("retries_total", "Attempts at the same target again", target);
-    this.fallbacks = counter("fallbacks_total", "Attempts at the next target, by the target fallen back to", target);
-    this.emptyCompletions = counter("empty_completions_total", "Answers that were complete and without output", [...target, "action"]);
-    this.overflows = counter("gate_overflows_total", "Streams that reached a limit of the gate before output", [...target, "limit", "action"]);
-    this.cooldowns = counter("cooldowns_total", "Rests of a target", ["provider", "target"]);
-    this.ttft = histogram("ttft_seconds", "Start of the attempt to the first output", target, ttftBuckets);
-    this.hold = histogram("hold_seconds", "First held byte to release", target, holdBuckets);
-    this.heldBytes = histogram("held_bytes", "Bytes held until release", ["protocol"], heldBuckets);
-    this.streamDuration = histogram("stream_duration_seconds", "Start of the attempt to the end of its stream", target, durationBuckets);
-    this.timePerToken = histogram("time_per_output_token_seconds", "First output to the end, by output token", target, tokenBuckets);
-    this.tokens = counter<string>("tokens_total", "Tokens as providers reported them; cached, cache_write and reasoning are parts of input and output", [...target, "type", "outcome", ...metadata]);
+/** Makes metrics of one registry and prefix. */
+class Maker {
+  readonly #options: MetricsOptions;
+
+  constructor(options: MetricsOptions) {
+    this.#options = options;
+  }
+
+  counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
+    return new Counter({ ...this.#common(name, help), labelNames });
+  }
+
+  gauge(name: string, help: string): Gauge {
+    return new Gauge(this.#common(name, help));
+  }
+
+  histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L> {
+    return new Histogram({ ...this.#common(name, help), labelNames, buckets });
+  }
+
+  #common(name: string, help: string): { name: string; help: string; registers: Registry[] } {
+    return { name: this.#options.prefix + name, help, registers: [this.#options.register] };
   }
 }
 
+export function createMetrics(options: MetricsOptions): Metrics {
+  const make = new Maker(options);
+  return {
+    ...ofRequests(make, options.metadata),
+    ...ofAttempts(make),
+    ...ofTimes(make),
+    ...ofGate(make, options.metadata),
+  };
+}
+
+function ofRequests(make: Maker, metadata: readonly string[]) {
+  const labels = ["protocol", "model", "target", "outcome", "status", ...metadata];
+  return {
+    requests: make.counter<string>("requests_total", "Requests, as the client saw them end", labels),
+    openRequests: make.gauge("open_requests", "Requests being served"),
+    openStreams: make.gauge("open_streams", "Released answers being passed on"),
+    rescued: make.counter("rescued_requests_total", "Requests that succeeded after a failed attempt", [
+      "protocol",
+      "model",
+      "target",
+    ]),
+    clientAborts: make.counter("client_aborts_total", "Requests whose client left or took no bytes", [
+      "protocol",
+      "phase",
+      "kind",
+    ]),
+  };
+}
+
+function ofAttempts(make: Maker) {
+  return {
+    attempts: make.counter("attempts_total", "Attempts at a target that ended", [...target, "outcome", "status"]),
+    attemptFailures: make.counter(
+      "attempt_failures_total",
+      "Attempts that failed before anything was sent to the client",
+      failure,
+    ),
+    streamFailures: make.counter("stream_failures_total", "Streams that failed after release", failure),
+    retries: make.counter("retries_total", "Attempts at the same target again", target),
+    fallbacks: make.counter("fallbacks_total", "Attempts at the next target, by the target fallen back to", target),
+    cooldowns: make.counter("cooldowns_total", "Rests of a target", ["provider", "target"]),
+  };
+}
+
+function ofTimes(make: Maker) {
+  return {
+    requestDuration: make.histogram(
+      "request_duration_seconds",
+      "Request to the end of the answer",
+      ["protocol", "outcome"],
+      durationBuckets,
+    ),
+    overhead: make.histogram(
+      "gateway_overhead_seconds",
+      "Spent in the gateway until the answer began, without attempts and waits",
+      ["protocol"],
+      overheadBuckets,
+    ),
+    ttft: make.histogram("ttft_seconds", "Start of the attempt to the first output", target, ttftBuckets),
+    hold: make.histogram("hold_seconds", "First held byte to release", target, holdBuckets),
+    streamDuration: make.histogram(
+      "stream_duration_seconds",
+      "Start of the attempt to the end of its stream",
+      target,
+      durationBuckets,
+    ),
+    timePerToken: make.histogram(
+      "time_per_output_token_seconds",
+      "First output to the end, by output token",
+      target,
+      tokenBuckets,
+    ),
+  };
+}
+
+function ofGate(make: Maker, metadata: readonly string[]) {
+  const tokens = "Tokens as providers reported them; cached, cache_write and reasoning are parts of input and output";
+  return {
+    heldBytes: make.histogram("held_bytes", "Bytes held until release", ["protocol"], heldBuckets),
+    emptyCompletions: make.counter("empty_completions_total", "Answers that were complete and without output", [
+      ...target,
+      "action",
+    ]),
+    overflows: make.counter("gate_overflows_total", "Streams that reached a limit of the gate before output", [
+      ...target,
+      "limit",
+      "action",
+    ]),
+    tokens: make.counter<string>("tokens_total", tokens, [...target, "type", "outcome", ...metadata]),
+  };
+}
+
 /** 1 while a target rests. Read when scraped: a rest ends without an event. */
-export function restingGauge({ register, prefix }: MetricsOptions, rests: ReadonlyMap<string, Rest>): Gauge<"provider" | "target"> {
+export function restingGauge(
+  { register, prefix }: MetricsOptions,
+  rests: ReadonlyMap<string, Rest>,
+): Gauge<"provider" | "target"> {
   return new Gauge({
     name: `${prefix}target_resting`,
     help: "Whether the target rests (1) or is tried in its place (0)",
     labelNames: ["provider", "target"],
     registers: [register],
     collect(): void {
-      for (const { provider, target: name, until } of rests.values()) this.set({ provider, target: name }, Date.now() < until ? 1 : 0);
+      for (const { provider, target: name, until } of rests.values())
+        this.set({ provider, target: name }, Date.now() < until ? 1 : 0);
     },
   });
 }

@@ -19,7 +19,7 @@ import type {
   StreamEndEvent,
   TokenUsage,
 } from "./observer.js";
-import { Metrics, restingGauge, type Rest } from "./prometheus-metrics.js";
+import { createMetrics, restingGauge, type Metrics, type Rest } from "./prometheus-metrics.js";
 
 export interface PrometheusOptions {
   /** Default: prom-client's global registry. A registry takes one observer per prefix. */
@@ -62,8 +62,14 @@ class MetricsObserver implements PrometheusObserver {
   readonly #codes: LabelValues;
   readonly #rests = new Map<string, Rest>();
 
-  constructor({ register = defaultRegister, prefix = "first_chunk_", metadataLabels = [], maxLabelValues = 100 }: PrometheusOptions) {
-    if (!Number.isSafeInteger(maxLabelValues) || maxLabelValues < 1) throw new TypeError("maxLabelValues: must be a whole number, 1 or more");
+  constructor({
+    register = defaultRegister,
+    prefix = "first_chunk_",
+    metadataLabels = [],
+    maxLabelValues = 100,
+  }: PrometheusOptions) {
+    if (!Number.isSafeInteger(maxLabelValues) || maxLabelValues < 1)
+      throw new TypeError("maxLabelValues: must be a whole number, 1 or more");
     this.register = register;
     this.#metadata = metadataLabels.map((key) => [key, `metadata_${key.replace(/\W/g, "_")}`]);
     this.#metadataValues = metadataLabels.map(() => new LabelValues(maxLabelValues));
@@ -71,7 +77,7 @@ class MetricsObserver implements PrometheusObserver {
     this.#targets = new LabelValues(maxLabelValues);
     this.#codes = new LabelValues(maxLabelValues);
     const metrics = { register, prefix, metadata: this.#metadata.map(([, label]) => label) };
-    this.#metrics = new Metrics(metrics);
+    this.#metrics = createMetrics(metrics);
     restingGauge(metrics, this.#rests);
   }
 
@@ -89,7 +95,11 @@ class MetricsObserver implements PrometheusObserver {
       case "release":
         return this.#released(event);
       case "gate-overflow":
-        return metrics.overflows.inc({ ...this.#target(event), limit: event.limit, action: event.released ? "released" : "rejected" });
+        return metrics.overflows.inc({
+          ...this.#target(event),
+          limit: event.limit,
+          action: event.released ? "released" : "rejected",
+        });
       case "stream-end":
         return this.#ended(event);
       case "stream-fail":
@@ -150,14 +160,25 @@ class MetricsObserver implements PrometheusObserver {
     if (event.released) metrics.openStreams.dec();
     if (outcome === "success" && !event.modelConfigured) this.#models.admit(requestedModel);
     const model = this.#model(event);
-    const target = event.target === undefined ? "" : event.targetConfigured === true ? event.target : this.#targets.known(event.target);
+    const target =
+      event.target === undefined
+        ? ""
+        : event.targetConfigured === true
+          ? event.target
+          : this.#targets.known(event.target);
     metrics.requests.inc({ protocol, model, target, outcome, status, ...this.#metadataOf(event) });
     metrics.requestDuration.observe({ protocol, outcome }, durationMs / 1000);
     if (overheadMs !== undefined) metrics.overhead.observe({ protocol }, overheadMs / 1000);
     if (outcome === "success" && attempts > 1) metrics.rescued.inc({ protocol, model, target });
   }
 
-  #attempt(request: RequestFacts, attempt: Attempt, outcome: AttemptOutcome, status: number, usage: TokenUsage | undefined): void {
+  #attempt(
+    request: RequestFacts,
+    attempt: Attempt,
+    outcome: AttemptOutcome,
+    status: number,
+    usage: TokenUsage | undefined,
+  ): void {
     const labels = this.#target({ ...attempt, protocol: request.protocol });
     this.#metrics.attempts.inc({ ...labels, outcome, status });
     if (usage === undefined) return;
@@ -182,7 +203,10 @@ class MetricsObserver implements PrometheusObserver {
     return modelConfigured || requestedModel === "unknown" ? requestedModel : this.#models.known(requestedModel);
   }
 
-  #failure(event: AttemptFacts, { kind, code, status }: ObservedFailure): TargetLabels & Record<"kind" | "code", string> & { status: number } {
+  #failure(
+    event: AttemptFacts,
+    { kind, code, status }: ObservedFailure,
+  ): TargetLabels & Record<"kind" | "code", string> & { status: number } {
     return { ...this.#target(event), kind, code: this.#codes.admit(code), status };
   }
 

@@ -77,10 +77,13 @@ export class Recorder {
     const { observers, facts, bugs } = this.#parts;
     const channel = channels[event.type];
     const failure = "failure" in event ? event.failure : undefined;
-    if (event.type === "request-end" && failure?.kind === "internal" && isObject(failure.cause)) bugs.add(failure.cause);
+    if (event.type === "request-end" && failure?.kind === "internal" && isObject(failure.cause))
+      bugs.add(failure.cause);
     if (observers.length > 0 || channel.hasSubscribers) {
       // Into the caller's object: a spread of two of this size costs several times as much.
-      const told = Object.assign(event, facts, { at: Date.now() }) as RecordedEvent & { failure?: Failure | ObservedFailure | undefined };
+      const told = Object.assign(event, facts, { at: Date.now() }) as RecordedEvent & {
+        failure?: Failure | ObservedFailure | undefined;
+      };
       if (failure !== undefined) told.failure = observedFailure(failure);
       notify(observers, told as ObserverEvent);
       if (channel.hasSubscribers) channel.publish(told);
@@ -113,5 +116,8 @@ export class Recorder {
 }
 
 function isTraceContext({ traceparent, tracestate }: TraceHeaders): boolean {
-  return /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(traceparent) && (tracestate === undefined || /^[\x20-\x7e]*$/.test(tracestate));
+  return (
+    /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(traceparent) &&
+    (tracestate === undefined || /^[\x20-\x7e]*$/.test(tracestate))
+  );
 }

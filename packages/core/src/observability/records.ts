@@ -28,7 +28,8 @@ export class Records {
   readonly #bugs = new WeakSet<object>();
 
   constructor(config: RecordsConfig) {
-    this.#observers = config.logger === undefined ? config.observers : [...config.observers, new LogObserver(config.logger)];
+    this.#observers =
+      config.logger === undefined ? config.observers : [...config.observers, new LogObserver(config.logger)];
     this.#names = configuredNames(config);
   }
 
@@ -40,7 +41,13 @@ export class Records {
   /** A request that is answered without an attempt: tells its start and its end. */
   refused(protocol: ProtocolName, requestId: string, failure: Failure): void {
     if (failure.kind === "internal" && this.#isTold(failure.cause)) return;
-    const recorder = this.#begin({ requestId, protocol, streaming: false, requestedModel: "unknown", modelConfigured: false });
+    const recorder = this.#begin({
+      requestId,
+      protocol,
+      streaming: false,
+      requestedModel: "unknown",
+      modelConfigured: false,
+    });
     endUnserved(recorder, failure, 0);
   }
 

@@ -5,7 +5,12 @@ describe("token usage in a frame", () => {
   it.each([
     [
       "Anthropic message_start",
-      { type: "message_start", message: { usage: { input_tokens: 10, cache_read_input_tokens: 90, cache_creation_input_tokens: 5, output_tokens: 1 } } },
+      {
+        type: "message_start",
+        message: {
+          usage: { input_tokens: 10, cache_read_input_tokens: 90, cache_creation_input_tokens: 5, output_tokens: 1 },
+        },
+      },
       { inputTokens: 105, outputTokens: 1, cachedTokens: 90, cacheWriteTokens: 5 },
     ],
     ["Anthropic message_delta", { type: "message_delta", usage: { output_tokens: 42 } }, { outputTokens: 42 }],
@@ -22,9 +27,21 @@ describe("token usage in a frame", () => {
       },
       { inputTokens: 20, outputTokens: 7, cachedTokens: 16, reasoningTokens: 3 },
     ],
-    ["DeepSeek", { usage: { prompt_tokens: 20, completion_tokens: 7, prompt_cache_hit_tokens: 4 } }, { inputTokens: 20, outputTokens: 7, cachedTokens: 4 }],
-    ["Groq", { choices: [], x_groq: { usage: { prompt_tokens: 2, completion_tokens: 3 } } }, { inputTokens: 2, outputTokens: 3 }],
-    ["Moonshot", { choices: [{ usage: { prompt_tokens: 2, completion_tokens: 3 } }] }, { inputTokens: 2, outputTokens: 3 }],
+    [
+      "DeepSeek",
+      { usage: { prompt_tokens: 20, completion_tokens: 7, prompt_cache_hit_tokens: 4 } },
+      { inputTokens: 20, outputTokens: 7, cachedTokens: 4 },
+    ],
+    [
+      "Groq",
+      { choices: [], x_groq: { usage: { prompt_tokens: 2, completion_tokens: 3 } } },
+      { inputTokens: 2, outputTokens: 3 },
+    ],
+    [
+      "Moonshot",
+      { choices: [{ usage: { prompt_tokens: 2, completion_tokens: 3 } }] },
+      { inputTokens: 2, outputTokens: 3 },
+    ],
     [
       "Responses",
       {
@@ -42,12 +59,23 @@ describe("token usage in a frame", () => {
     ],
     [
       "Gemini",
-      { usageMetadata: { promptTokenCount: 5, toolUsePromptTokenCount: 1, candidatesTokenCount: 6, thoughtsTokenCount: 2, cachedContentTokenCount: 3 } },
+      {
+        usageMetadata: {
+          promptTokenCount: 5,
+          toolUsePromptTokenCount: 1,
+          candidatesTokenCount: 6,
+          thoughtsTokenCount: 2,
+          cachedContentTokenCount: 3,
+        },
+      },
       { inputTokens: 6, outputTokens: 8, cachedTokens: 3, reasoningTokens: 2 },
     ],
     [
       "Interactions",
-      { event_type: "interaction.completed", interaction: { usage: { total_input_tokens: 5, total_output_tokens: 6, total_thought_tokens: 2 } } },
+      {
+        event_type: "interaction.completed",
+        interaction: { usage: { total_input_tokens: 5, total_output_tokens: 6, total_thought_tokens: 2 } },
+      },
       { inputTokens: 5, outputTokens: 8, reasoningTokens: 2 },
     ],
     [
@@ -60,12 +88,17 @@ describe("token usage in a frame", () => {
     expect(readUsage(value)).toEqual(usage);
   });
 
-  it.each([[null], ["text"], [[]], [{}], [{ usage: null }], [{ usage: {} }], [{ usage: { prompt_tokens: "9", completion_tokens: -1 } }]])(
-    "is absent from %j",
-    (value) => {
-      expect(readUsage(value)).toBeUndefined();
-    },
-  );
+  it.each([
+    [null],
+    ["text"],
+    [[]],
+    [{}],
+    [{ usage: null }],
+    [{ usage: {} }],
+    [{ usage: { prompt_tokens: "9", completion_tokens: -1 } }],
+  ])("is absent from %j", (value) => {
+    expect(readUsage(value)).toBeUndefined();
+  });
 
   it("adds up from frames that report parts and running totals", () => {
     const start = { inputTokens: 105, outputTokens: 1 };

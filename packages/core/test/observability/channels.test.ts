@@ -7,7 +7,14 @@ import { send, stage } from "../fallback/serving.js";
 
 const heard: unknown[] = [];
 const listen = (event: unknown): void => void heard.push(event);
-const types: readonly ObserverEvent["type"][] = ["request-start", "attempt-start", "attempt-reject", "release", "stream-end", "request-end"];
+const types: readonly ObserverEvent["type"][] = [
+  "request-start",
+  "attempt-start",
+  "attempt-reject",
+  "release",
+  "stream-end",
+  "request-end",
+];
 
 afterEach(() => {
   heard.length = 0;

@@ -37,7 +37,11 @@ describe("label values", () => {
   });
 
   it("give no place to a name that no provider answered", async () => {
-    const names = await ask(["p/made-up-1", "p/made-up-2"], answer(404, { error: { message: "no", code: "model_not_found" } }), 100);
+    const names = await ask(
+      ["p/made-up-1", "p/made-up-2"],
+      answer(404, { error: { message: "no", code: "model_not_found" } }),
+      100,
+    );
     expect(names).toEqual(new Set(["other at other"]));
   });
 
@@ -48,12 +52,19 @@ describe("label values", () => {
       await scene.clock.advance(0);
     }
     const { samples } = parseMetrics(await scene.registry.metrics()).get("first_chunk_requests_total")!;
-    expect(samples.map(({ labels, value }) => [labels["metadata_team_name"], value])).toEqual([['\\"a\\"\\n\\\\', 1], ["b", 1], ["other", 2]]);
+    expect(samples.map(({ labels, value }) => [labels["metadata_team_name"], value])).toEqual([
+      ['\\"a\\"\\n\\\\', 1],
+      ["b", 1],
+      ["other", 2],
+    ]);
   });
 
   it("are bounded for codes that providers send", async () => {
     const answers = ["a", "b", "c"].map((code) => answer(500, { error: { code, message: "m" } }));
-    const scene = watch({ targets: { a: answers }, config: { retry: { attempts: 0 }, cooldown: false } }, { maxLabelValues: 1 });
+    const scene = watch(
+      { targets: { a: answers }, config: { retry: { attempts: 0 }, cooldown: false } },
+      { maxLabelValues: 1 },
+    );
     for (const _ of answers) send(scene);
     await scene.clock.advance(0);
     expect(await scene.count("attempt_failures_total", { code: "a" })).toBe(1);
@@ -65,7 +76,10 @@ describe("metrics", () => {
   it("count the tokens of answers and of rejected attempts", async () => {
     const scene = watch({
       type: "anthropic",
-      targets: { a: stream([...anthropicHealthy().slice(0, 1), ...anthropicErrorFirst()]), b: stream(anthropicHealthy(), end()) },
+      targets: {
+        a: stream([...anthropicHealthy().slice(0, 1), ...anthropicErrorFirst()]),
+        b: stream(anthropicHealthy(), end()),
+      },
       config: { retry: { attempts: 0 } },
     });
     send(scene, { api: "messages" });
@@ -89,8 +103,15 @@ describe("metrics", () => {
       send(scene, { body });
       await scene.clock.advance(0);
     }
-    expect(scene.observed.map(({ type }) => type)).toEqual(["request-start", "request-end", "request-start", "request-end"]);
-    expect(await scene.count("requests_total", { outcome: "refused", status: 404, model: "unknown", target: "" })).toBe(1);
+    expect(scene.observed.map(({ type }) => type)).toEqual([
+      "request-start",
+      "request-end",
+      "request-start",
+      "request-end",
+    ]);
+    expect(await scene.count("requests_total", { outcome: "refused", status: 404, model: "unknown", target: "" })).toBe(
+      1,
+    );
     expect(await scene.count("requests_total", { outcome: "refused", status: 400 })).toBe(1);
     expect(await scene.count("open_requests")).toBe(0);
   });
@@ -106,7 +127,10 @@ describe("metrics", () => {
   });
 
   it("have no overhead on virtual time, where only attempts and waits take any", async () => {
-    const scene = watch({ targets: { a: [answer(500, {}), stream(chatHealthy(), end(40))] }, config: { retry: { attempts: 1, delayMs: 100 } } });
+    const scene = watch({
+      targets: { a: [answer(500, {}), stream(chatHealthy(), end(40))] },
+      config: { retry: { attempts: 1, delayMs: 100 } },
+    });
     send(scene);
     await scene.clock.advance(1000);
     expect(scene.observed.at(-1)).toMatchObject({ type: "request-end", durationMs: 90, overheadMs: 0 });

@@ -1,7 +1,12 @@
 /** A gateway that every kind of observer watches at once. */
 
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor, type ReadableSpan } from "@opentelemetry/sdk-trace-base";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+} from "@opentelemetry/sdk-trace-base";
 import { context } from "@opentelemetry/api";
 import { Registry } from "prom-client";
 import type { Logger } from "../../src/config.js";
@@ -16,7 +21,8 @@ export interface LogLine {
 }
 
 export function recordingLogger(lines: LogLine[]): Logger {
-  const at = (level: string) => (facts: object, message: string) => void lines.push({ level, message, facts: facts as Record<string, unknown> });
+  const at = (level: string) => (facts: object, message: string) =>
+    void lines.push({ level, message, facts: facts as Record<string, unknown> });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
