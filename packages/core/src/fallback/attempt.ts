@@ -97,7 +97,7 @@ export interface AttemptObserver {
   /** An in-band failure went by, or the stream broke. At most once. */
   onStreamFail(failure: Failure, facts: StreamFacts): void;
   /** The provider's stream is over. Not where the client left before. */
-  onStreamEnd(end: StreamFacts & { readonly complete: boolean }): void;
+  onStreamEnd(end: StreamFacts & { readonly complete: boolean; readonly pausedMs: number }): void;
   /** After release, exactly once: the body was handed over to its end, or the client left (499). */
   onBodyEnd(left: Failure | undefined, usage: TokenUsage | undefined): void;
   /** An answer that was read on without its client is over. Only where `detached` is set. */
@@ -129,6 +129,9 @@ export class Attempt implements UpstreamHandler {
   #connected = false;
   #detailing = false;
   #paused = false;
+  #pausedAt = 0;
+  /** While the client took nothing: no fault of the provider. */
+  #pausedMs = 0;
   #bodyEnded = false;
 
   /** Starts at once. */
@@ -448,7 +451,7 @@ export class Attempt implements UpstreamHandler {
   #endStream(complete: boolean): void {
     this.#close();
     this.#usageReader?.end();
-    this.#observer.onStreamEnd({ complete, ...this.#streamFacts() });
+    this.#observer.onStreamEnd({ complete, pausedMs: this.#pausedMs, ...this.#streamFacts() });
   }
 
   #close(): void {
@@ -465,8 +468,9 @@ export class Attempt implements UpstreamHandler {
   // What the body asks of its source.
 
   pause(): void {
-    if (this.#phase !== "relaying") return;
+    if (this.#phase !== "relaying" || this.#paused) return;
     this.#paused = true;
+    this.#pausedAt = this.#clock.now();
     this.#deadlines.clear("idle");
     this.#call?.pause();
   }
@@ -474,6 +478,7 @@ export class Attempt implements UpstreamHandler {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
+    this.#pausedMs += this.#clock.now() - this.#pausedAt;
     this.#touch();
     this.#call?.resume();
   }

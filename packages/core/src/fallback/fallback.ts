@@ -248,14 +248,14 @@ export class FallbackRun {
       },
       onStreamFail: (reported, facts) => {
         const failure = redact(reported, secrets);
-        health?.failed(failure);
         if (this.#over) return;
         failed = failure;
         recorder.record({ type: "stream-fail", ...attempt, failure, ...facts });
+        health?.failed(failure);
       },
-      onStreamEnd: (facts) => {
+      onStreamEnd: ({ pausedMs, ...facts }) => {
         ended = true;
-        health?.ended(facts);
+        health?.ended({ ...facts, pausedMs });
         if (failed === undefined && !this.#over) recorder.record({ type: "stream-end", ...attempt, ttftMs, ...facts });
       },
       onBodyEnd: (left, usage) => this.#endBody(failed, left, ended ? {} : { attempt, usage }),
@@ -268,9 +268,9 @@ export class FallbackRun {
     this.#trail.push({ target: routed.id, status: result.status, code: undefined, durationMs: result.ttftMs });
     const { status, ttftMs, holdMs, heldBytes, reason } = result;
     this.#overheadMs = this.#ownTime();
-    this.#health?.released(reason, ttftMs);
     this.#deps.router.answered(facts.resolution, routed, facts.body.value);
     facts.recorder.record({ type: "release", ...this.#recorded(routed, number), status, ttftMs, holdMs, heldBytes, reason });
+    this.#health?.released(reason, ttftMs);
     const judged = reason === "output" || reason === "outcome" || reason === "empty";
     const jsonBody = result.jsonBody && (facts.gated || !facts.streaming);
     const own = this.#ownHeaders(holdMs, ttftMs);
@@ -287,8 +287,8 @@ export class FallbackRun {
   ): GatewayEvent {
     this.#trail.push({ target: routed.id, status: failure.status, code: failure.code, durationMs });
     this.#rejected.push({ failure, headers, clientCredential });
-    this.#health?.failed(failure);
     this.#facts.recorder.record({ type: "attempt-reject", ...this.#recorded(routed, number), failure, durationMs, holdMs, usage });
+    this.#health?.failed(failure);
     return { type: "attempt-reject", attempt: number, target: routed.id, failure, durationMs };
   }
 

@@ -24,6 +24,8 @@ export interface AnswerEnd {
   readonly complete: boolean;
   readonly durationMs: number;
   readonly bytes: number;
+  /** How long the client took nothing, in ms. */
+  readonly pausedMs: number;
   readonly usage: TokenUsage | undefined;
 }
 
@@ -50,11 +52,11 @@ export class HealthRecorder {
     this.#record(this.#parts.health.failed(failure));
   }
 
-  ended({ complete, durationMs, bytes, usage }: AnswerEnd): void {
+  ended({ complete, durationMs, bytes, pausedMs, usage }: AnswerEnd): void {
     if (!complete || !this.#measured) return;
     const bytesPerToken = this.#parts.streaming ? streamBytesPerToken : jsonBytesPerToken;
     const ttftMs = this.#ttftMs;
-    const outputMs = durationMs - (ttftMs ?? 0);
+    const outputMs = Math.max(0, durationMs - (ttftMs ?? 0) - pausedMs);
     this.#parts.health.measured({ ttftMs, outputMs, outputTokens: usage?.outputTokens ?? bytes / bytesPerToken });
   }
 
