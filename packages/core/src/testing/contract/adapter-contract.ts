@@ -6,6 +6,7 @@
 import { bodyFacts } from "./body-facts.js";
 import { brokenStreamFacts } from "./broken-stream-facts.js";
 import { disconnectFacts } from "./disconnect-facts.js";
+import { endpointFacts } from "./endpoint-facts.js";
 import { fallbackFacts } from "./fallback-facts.js";
 import { faultFacts } from "./fault-facts.js";
 import type { AdapterHarness, ContractFramework } from "./harness.js";
@@ -18,6 +19,7 @@ export function adapterContract(harness: AdapterHarness, framework: ContractFram
     releaseFacts(harness, framework);
     fallbackFacts(harness, framework);
     routingFacts(harness, framework);
+    endpointFacts(harness, framework);
     bodyFacts(harness, framework);
     disconnectFacts(harness, framework);
     brokenStreamFacts(harness, framework);
