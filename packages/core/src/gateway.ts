@@ -151,6 +151,7 @@ class DefaultGateway implements Gateway {
       protocol: route.protocol,
       streaming: facts.streaming,
       requestedModel: facts.resolution.name,
+      rule: facts.resolution.rule,
       subject: request.identity?.subject,
       metadata: facts.metadata,
     });

@@ -161,3 +161,23 @@ describe("the warning at start", () => {
     expect(warnings({ models: { m: { targets: [{ target: "a/x" }, { target: "b/y" }] } } })).toEqual([]);
   });
 });
+
+describe("a rule", () => {
+  it("is named in the events and the log of the requests that it decided", async () => {
+    const lines: object[] = [];
+    const rules: string[] = [];
+    const log = (facts: object): void => void lines.push(facts);
+    const scene = world(
+      {
+        rules: [{ id: "red", when: { metadata: { team: "red" } }, targets: [{ target: "b/z" }] }],
+        observers: [{ onEvent: ({ rule }) => void rules.push(rule ?? "none") }],
+        logger: { debug: log, info: log, warn: log, error: log },
+      },
+      { "http://b.test": answer(200, {}) },
+    );
+    const run = await call(scene, "POST", "/v1/embeddings", { model: "m", input: "hi" }, { "x-tfy-metadata": '{"team":"red"}' });
+    expect(run.attempts).toEqual(["b/z"]);
+    expect(new Set(rules)).toEqual(new Set(["red"]));
+    expect(lines.at(-1)).toMatchObject({ rule: "red", model: "m" });
+  });
+});

@@ -91,6 +91,7 @@ function endFacts({
   requestId,
   protocol,
   requestedModel,
+  rule,
   outcome,
   attempts,
   target,
@@ -99,5 +100,6 @@ function endFacts({
   status,
 }: RequestEndEvent): object {
   const failed = failure === undefined ? {} : failureFacts(failure);
-  return { requestId, protocol, model: requestedModel, outcome, attempts, target, durationMs, ...failed, status };
+  const decided = rule === undefined ? {} : { rule };
+  return { requestId, protocol, model: requestedModel, ...decided, outcome, attempts, target, durationMs, ...failed, status };
 }

@@ -29,6 +29,8 @@ export interface RequestFacts {
   readonly requestedModel: string;
   /** Whether that name is one of the configuration. Else it is the client's, and may be anything. */
   readonly modelConfigured: boolean;
+  /** Id of the routing rule that decided. */
+  readonly rule?: string | undefined;
   /** From `identify`. */
   readonly subject?: string | undefined;
   /** From `identify` and the metadata header. */

@@ -17,6 +17,7 @@ export interface AcceptedRequest {
   readonly protocol: ProtocolName;
   readonly streaming: boolean;
   readonly requestedModel: string;
+  readonly rule?: string | undefined;
   readonly subject: string | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
 }
