@@ -93,7 +93,12 @@ class MomentRecorder {
   }
 }
 
-async function sendAll(server: Server, first: ScriptedProvider, plan: DrillPlan, recorder: MomentRecorder): Promise<number> {
+async function sendAll(
+  server: Server,
+  first: ScriptedProvider,
+  plan: DrillPlan,
+  recorder: MomentRecorder,
+): Promise<number> {
   const { port } = server.address() as AddressInfo;
   const agent = new Agent({ keepAlive: true });
   const total = Math.round((plan.durationMs * plan.requestsPerSecond) / 1000);
@@ -111,7 +116,8 @@ async function sendAll(server: Server, first: ScriptedProvider, plan: DrillPlan,
     answers.push(
       ask(port, agent).then(
         (provider) => recorder.add("answered", provider, sentMs),
-        (error: unknown) => recorder.add("client-failure", error instanceof Error ? error.message : String(error), sentMs),
+        (error: unknown) =>
+          recorder.add("client-failure", error instanceof Error ? error.message : String(error), sentMs),
       ),
     );
   }
@@ -124,7 +130,9 @@ async function sendAll(server: Server, first: ScriptedProvider, plan: DrillPlan,
 async function ask(port: number, agent: Agent): Promise<string> {
   const headers = { "content-type": "application/json" };
   const call = request({ host: "127.0.0.1", port, agent, path: "/v1/messages", method: "POST", headers });
-  call.end(JSON.stringify({ model: "claude", stream: true, max_tokens: 64, messages: [{ role: "user", content: "hi" }] }));
+  call.end(
+    JSON.stringify({ model: "claude", stream: true, max_tokens: 64, messages: [{ role: "user", content: "hi" }] }),
+  );
   const [response] = (await once(call, "response")) as [IncomingMessage];
   let text = "";
   for await (const chunk of response.setEncoding("utf8")) text += chunk as string;

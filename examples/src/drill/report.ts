@@ -22,7 +22,9 @@ export function drillTimeline({ plan, moments }: DrillResult): string[] {
     const failures = count(slot, "client-failure");
     const seen = failures === 0 ? [] : [`${failures} failures seen by clients`];
     const notes = [...planned(plan, from, slotMs), ...slot.flatMap(note), ...seen];
-    lines.push(`${(from / 1000).toFixed(2).padStart(6)} s  ${bar.padEnd(barWidth)}  ${numbers}  ${notes.join(", ")}`.trimEnd());
+    lines.push(
+      `${(from / 1000).toFixed(2).padStart(6)} s  ${bar.padEnd(barWidth)}  ${numbers}  ${notes.join(", ")}`.trimEnd(),
+    );
   }
   return lines;
 }

@@ -14,10 +14,17 @@ const nothing = { pause(): void {}, resume(): void {}, cancel(): void {}, handed
  *
  * @param since when the gateway was made, epoch ms: the models exist as long as it
  */
-export function modelList(models: readonly ResolvedModel[], request: GatewayRequest, since: number, own: AnswerHeaders): ReleasedEvent {
+export function modelList(
+  models: readonly ResolvedModel[],
+  request: GatewayRequest,
+  since: number,
+  own: AnswerHeaders,
+): ReleasedEvent {
   const names = models.filter(({ pattern }) => !pattern).map(({ name }) => name);
   const anthropic = request.headers["anthropic-version"] !== undefined;
-  const body = new StreamBody(nothing, [Buffer.from(JSON.stringify(anthropic ? anthropicList(names, since) : openaiList(names, since)))]);
+  const body = new StreamBody(nothing, [
+    Buffer.from(JSON.stringify(anthropic ? anthropicList(names, since) : openaiList(names, since))),
+  ]);
   body.finish({ type: "finish" });
   return { type: "released", status: 200, headers: { ...own, "content-type": "application/json" }, body };
 }

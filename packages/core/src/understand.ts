@@ -10,7 +10,14 @@ import type { GatewayRequest } from "./request.js";
 import { apiNotServed, badRequest, isFailure } from "./request-failures.js";
 import { readControlHeaders } from "./routing/control-headers.js";
 import { readMetadata, type Metadata } from "./routing/metadata.js";
-import { answersToolResult, emptyBody, isStreaming, modelKey, readRequestBody, type RequestBody } from "./routing/request-body.js";
+import {
+  answersToolResult,
+  emptyBody,
+  isStreaming,
+  modelKey,
+  readRequestBody,
+  type RequestBody,
+} from "./routing/request-body.js";
 import type { Resolution, Router } from "./routing/router.js";
 import { queryOf, type Route } from "./routing/routes.js";
 
@@ -67,9 +74,13 @@ interface Parsed {
   readonly providerName: string | undefined;
 }
 
-function resolve({ router }: UnderstandParts, { route, request, body, metadata, providerName }: Parsed): Resolution | Failure {
+function resolve(
+  { router }: UnderstandParts,
+  { route, request, body, metadata, providerName }: Parsed,
+): Resolution | Failure {
   const api = `${request.method} ${route.path}`;
-  if (route.purpose === "stored-response") return router.resolveStored(route.id ?? "", route.protocol) ?? apiNotServed("", api);
+  if (route.purpose === "stored-response")
+    return router.resolveStored(route.id ?? "", route.protocol) ?? apiNotServed("", api);
   const model = route.model ?? body.value[modelKey(route.protocol, body.value)];
   if (typeof model !== "string" || model === "") {
     return badRequest("The field `model` is missing. Name the model as a string.", "model");

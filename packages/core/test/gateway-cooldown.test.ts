@@ -26,7 +26,9 @@ describe("a target that failed twice", () => {
   it("is tried after the others, and told of", async () => {
     const scene = await resting(down);
     expect((await ask(scene)).attempts).toEqual(["b/x"]);
-    expect(scene.observed.filter(({ type }) => type === "cooldown-start")).toMatchObject([{ target: "a/x", streak: 1, attempt: 1 }]);
+    expect(scene.observed.filter(({ type }) => type === "cooldown-start")).toMatchObject([
+      { target: "a/x", streak: 1, attempt: 1 },
+    ]);
   });
 
   it("rests for an in-band overload, too", async () => {
@@ -38,7 +40,10 @@ describe("a target that failed twice", () => {
   });
 
   it("is tried all the same when all rest: the soonest back first, and its own failure is answered", async () => {
-    const scene = stage({ targets: { a: answer(503, {}, { "retry-after": "60" }), b: answer(429, {}, { "retry-after": "20" }) }, config: noRetry });
+    const scene = stage({
+      targets: { a: answer(503, {}, { "retry-after": "60" }), b: answer(429, {}, { "retry-after": "20" }) },
+      config: noRetry,
+    });
     await ask(scene);
     await ask(scene);
     const run = await ask(scene);
@@ -67,17 +72,20 @@ describe("a target that failed twice", () => {
     expect((await ask(scene)).attempts).toEqual(["a/x", "b/x"]);
   });
 
-  it.each(["while the answer is awaited", "before the attempt began"])("is probed again when the client of the probe leaves %s", async (when) => {
-    const scene = await resting([down, down, mute, healthy]);
-    await scene.clock.advance(30_000);
-    const client = new AbortController();
-    const run = send(scene, { signal: client.signal });
-    if (when === "while the answer is awaited") await scene.clock.advance(10);
-    client.abort();
-    await scene.clock.advance(0);
-    expect(run.attempts).toEqual(["a/x"]);
-    expect((await ask(scene)).attempts[0]).toBe("a/x");
-  });
+  it.each(["while the answer is awaited", "before the attempt began"])(
+    "is probed again when the client of the probe leaves %s",
+    async (when) => {
+      const scene = await resting([down, down, mute, healthy]);
+      await scene.clock.advance(30_000);
+      const client = new AbortController();
+      const run = send(scene, { signal: client.signal });
+      if (when === "while the answer is awaited") await scene.clock.advance(10);
+      client.abort();
+      await scene.clock.advance(0);
+      expect(run.attempts).toEqual(["a/x"]);
+      expect((await ask(scene)).attempts[0]).toBe("a/x");
+    },
+  );
 
   it("is not rested by TTFT timeouts", async () => {
     const scene = stage({ targets: { a: mute, b: healthy }, config: { ...noRetry, timeouts: { ttftTimeoutMs: 100 } } });
@@ -112,7 +120,8 @@ describe("a target that failed twice", () => {
     const rests = new Map<string, { until: number; streak: number }>();
     const store = {
       rest: (target: string) => rests.get(target),
-      setRest: (target: string, rest?: { until: number; streak: number }) => void (rest === undefined ? rests.delete(target) : rests.set(target, rest)),
+      setRest: (target: string, rest?: { until: number; streak: number }) =>
+        void (rest === undefined ? rests.delete(target) : rests.set(target, rest)),
       holder: () => undefined,
       setHolder: () => undefined,
     };

@@ -7,7 +7,10 @@ const healthy = stream(chatHealthy(), end());
 const noRetry = { retry: { attempts: 0 } };
 
 /** When each attempt ended, in ms after the request. */
-async function ends(setup: Setup, options: Parameters<typeof send>[1] = {}): Promise<{ at: number[]; scene: Stage; run: ReturnType<typeof send> }> {
+async function ends(
+  setup: Setup,
+  options: Parameters<typeof send>[1] = {},
+): Promise<{ at: number[]; scene: Stage; run: ReturnType<typeof send> }> {
   const scene = stage({ config: noRetry, ...setup });
   const run = send(scene, options);
   await scene.clock.advance(700_000);
@@ -16,7 +19,9 @@ async function ends(setup: Setup, options: Parameters<typeof send>[1] = {}): Pro
 }
 
 describe("totalTimeoutMs", () => {
-  const total = (totalTimeoutMs: number, more: object = {}): object => ({ config: { ...noRetry, timeouts: { totalTimeoutMs, ...more } } });
+  const total = (totalTimeoutMs: number, more: object = {}): object => ({
+    config: { ...noRetry, timeouts: { totalTimeoutMs, ...more } },
+  });
 
   it("leaves the next target 5 000 ms", async () => {
     const { at, run } = await ends({ targets: { a: mute, b: mute }, ...total(20_000) });
@@ -29,7 +34,9 @@ describe("totalTimeoutMs", () => {
   });
 
   it("leaves it what `minAttemptMs` says", async () => {
-    expect((await ends({ targets: { a: mute, b: mute, c: mute }, ...total(20_000, { minAttemptMs: 6_000 }) })).at).toEqual([14_000, 20_000]);
+    expect(
+      (await ends({ targets: { a: mute, b: mute, c: mute }, ...total(20_000, { minAttemptMs: 6_000 }) })).at,
+    ).toEqual([14_000, 20_000]);
   });
 
   it("gives an attempt all that is left where that is no more than `minAttemptMs`", async () => {
@@ -39,7 +46,11 @@ describe("totalTimeoutMs", () => {
   });
 
   it("moves on at the end of a share, whatever the status lists say, and counts nothing", async () => {
-    const { run, scene } = await ends({ targets: { a: mute, b: healthy }, ...total(20_000), model: { fallbackStatusCodes: [] } });
+    const { run, scene } = await ends({
+      targets: { a: mute, b: healthy },
+      ...total(20_000),
+      model: { fallbackStatusCodes: [] },
+    });
     expect(run.released?.status).toBe(200);
     expect(scene.observed.map(({ type }) => type)).not.toContain("cooldown-start");
   });
@@ -51,26 +62,40 @@ describe("totalTimeoutMs", () => {
 
   it("of the target wins over that of the model, and this over the gateway's", async () => {
     const targetConfig = { a: { totalTimeoutMs: 3_000 } };
-    const { at } = await ends({ targets: { a: mute, b: mute }, ...total(50_000, { minAttemptMs: 0 }), model: { totalTimeoutMs: 8_000 }, targetConfig });
+    const { at } = await ends({
+      targets: { a: mute, b: mute },
+      ...total(50_000, { minAttemptMs: 0 }),
+      model: { totalTimeoutMs: 8_000 },
+      targetConfig,
+    });
     expect(at).toEqual([3_000, 8_000]);
   });
 });
 
 describe("the TTFT timeout on the last target", () => {
-  const timeouts = (lastTargetTtft: string): object => ({ config: { ...noRetry, timeouts: { ttftTimeoutMs: 100, lastTargetTtft } } });
+  const timeouts = (lastTargetTtft: string): object => ({
+    config: { ...noRetry, timeouts: { ttftTimeoutMs: 100, lastTargetTtft } },
+  });
 
   it("runs with `enforce`", async () => {
     expect((await ends({ targets: { a: mute, b: mute }, ...timeouts("enforce") })).at).toEqual([100, 200]);
   });
 
   it("does not with `exempt`, also where a header sets it", async () => {
-    const { at } = await ends({ targets: { a: mute, b: mute }, ...timeouts("exempt") }, { headers: { "x-tfy-ttft-timeout-ms": "50" } });
+    const { at } = await ends(
+      { targets: { a: mute, b: mute }, ...timeouts("exempt") },
+      { headers: { "x-tfy-ttft-timeout-ms": "50" } },
+    );
     expect(at).toEqual([50, 50 + 300_000]);
   });
 });
 
 describe("the most specific of a timeout", () => {
-  const levels = { config: { ...noRetry, timeouts: { ttftTimeoutMs: 400 } }, model: { ttftTimeoutMs: 300 }, targetConfig: { a: { ttftTimeoutMs: 200 } } };
+  const levels = {
+    config: { ...noRetry, timeouts: { ttftTimeoutMs: 400 } },
+    model: { ttftTimeoutMs: 300 },
+    targetConfig: { a: { ttftTimeoutMs: 200 } },
+  };
 
   it.each([
     ["the header", levels, { "x-tfy-ttft-timeout-ms": "100" }, 100],
@@ -98,7 +123,10 @@ describe("a bad header", () => {
 
 describe("x-tfy-provider-name", () => {
   it("names the provider of the model", async () => {
-    const { run } = await ends({ targets: { a: healthy, b: healthy }, config: { ...noRetry, directModels: true } }, { headers: { "x-tfy-provider-name": "b" }, body: { model: "gpt-4o" } });
+    const { run } = await ends(
+      { targets: { a: healthy, b: healthy }, config: { ...noRetry, directModels: true } },
+      { headers: { "x-tfy-provider-name": "b" }, body: { model: "gpt-4o" } },
+    );
     expect(run.attempts).toEqual(["b/gpt-4o"]);
   });
 });
@@ -108,6 +136,8 @@ describe("the trail", () => {
     const providers = { a: { type: "anthropic", baseUrl: "http://a.test", apiKey: "k" } };
     const { run } = await ends({ targets: { a: healthy, b: answer(503, {}), c: healthy }, providers });
     expect(run.released?.headers).toMatchObject({ "x-tfy-attempts": "2", "x-tfy-resolved-model": "c/x" });
-    expect(run.released?.headers["x-tfy-attempt-trail"]).toMatch(/^a\/x;skipped=api, b\/x;status=503;code=[\w-]+;ms=\d+, c\/x;status=200;ms=\d+$/);
+    expect(run.released?.headers["x-tfy-attempt-trail"]).toMatch(
+      /^a\/x;skipped=api, b\/x;status=503;code=[\w-]+;ms=\d+, c\/x;status=200;ms=\d+$/,
+    );
   });
 });

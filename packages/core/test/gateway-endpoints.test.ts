@@ -8,7 +8,11 @@ import { Run } from "./fallback/serving.js";
 import { answer, ScriptedUpstream, stream, type Script, type ScriptedCall, end } from "./scripted-upstream.js";
 
 const openai = (name: string): ProviderConfig => ({ type: "openai", baseUrl: `http://${name}.test/v1`, apiKey: "k" });
-const anthropic = (name: string): ProviderConfig => ({ type: "anthropic", baseUrl: `http://${name}.test`, apiKey: "k" });
+const anthropic = (name: string): ProviderConfig => ({
+  type: "anthropic",
+  baseUrl: `http://${name}.test`,
+  apiKey: "k",
+});
 
 interface World {
   readonly gateway: Gateway;
@@ -20,12 +24,21 @@ function world(config: Partial<GatewayConfig>, scripts: Record<string, Script | 
   const clock = new ManualClock();
   const upstream = new ScriptedUpstream(clock, scripts);
   const providers = { a: openai("a"), b: openai("b"), claude: anthropic("claude") };
-  const models = { m: { targets: [{ target: "a/x" }, { target: "b/y" }] }, c: { targets: [{ target: "claude/opus" }] } };
+  const models = {
+    m: { targets: [{ target: "a/x" }, { target: "b/y" }] },
+    c: { targets: [{ target: "claude/opus" }] },
+  };
   const gateway = createGateway({ providers, models, ...config }, { clock, client: upstream, env: {} });
   return { gateway, upstream, clock };
 }
 
-async function call({ gateway, clock }: World, method: string, url: string, body?: object, headers: GatewayRequest["headers"] = {}): Promise<Run> {
+async function call(
+  { gateway, clock }: World,
+  method: string,
+  url: string,
+  body?: object,
+  headers: GatewayRequest["headers"] = {},
+): Promise<Run> {
   const bytes = body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(body));
   const run = new Run(gateway, { method, url, headers, body: bytes, signal: new AbortController().signal }, true);
   await clock.advance(100);
@@ -41,14 +54,17 @@ describe("endpoints beside generation", () => {
     ["/v1/responses/compact", "m", "http://a.test", "/v1/responses/compact", "x"],
     ["/v1/embeddings", "m", "http://a.test", "/v1/embeddings", "x"],
     ["/v1/completions", "m", "http://a.test", "/v1/completions", "x"],
-  ])("relays POST %s to the target of the model, with its model", async (path, model, origin, upstreamPath, targetModel) => {
-    const scene = world({}, { [origin]: answer(200, { input_tokens: 3 }) });
-    const run = await call(scene, "POST", path, { model, input: "hi" });
-    expect(run.released?.status).toBe(200);
-    expect(run.text).toBe('{"input_tokens":3}');
-    expect(scene.upstream.calls.map(asked)).toEqual([`POST ${origin}${upstreamPath}`]);
-    expect(scene.upstream.calls[0]?.body).toEqual({ model: targetModel, input: "hi" });
-  });
+  ])(
+    "relays POST %s to the target of the model, with its model",
+    async (path, model, origin, upstreamPath, targetModel) => {
+      const scene = world({}, { [origin]: answer(200, { input_tokens: 3 }) });
+      const run = await call(scene, "POST", path, { model, input: "hi" });
+      expect(run.released?.status).toBe(200);
+      expect(run.text).toBe('{"input_tokens":3}');
+      expect(scene.upstream.calls.map(asked)).toEqual([`POST ${origin}${upstreamPath}`]);
+      expect(scene.upstream.calls[0]?.body).toEqual({ model: targetModel, input: "hi" });
+    },
+  );
 
   it("sends a count no parameters of a generation", async () => {
     const targets = [{ target: "claude/opus", overrideParams: { max_tokens: 10 }, dropParams: ["top_k"] }];
@@ -58,7 +74,10 @@ describe("endpoints beside generation", () => {
   });
 
   it("falls back, too", async () => {
-    const scripts = { "http://a.test": answer(503, { error: { message: "down" } }), "http://b.test": answer(200, { ok: true }) };
+    const scripts = {
+      "http://a.test": answer(503, { error: { message: "down" } }),
+      "http://b.test": answer(200, { ok: true }),
+    };
     const run = await call(world({}, scripts), "POST", "/v1/embeddings", { model: "m", input: "hi" });
     expect(run.text).toBe('{"ok":true}');
     expect(run.attempts).toEqual(["a/x", "b/y"]);
@@ -67,7 +86,10 @@ describe("endpoints beside generation", () => {
   it("takes a count that works for no sign that the model does", async () => {
     const down = answer(503, { error: { message: "down" } });
     const seen: string[] = [];
-    const config = { retry: { attempts: 0 }, observers: [{ onEvent: ({ type }: { type: string }) => void seen.push(type) }] };
+    const config = {
+      retry: { attempts: 0 },
+      observers: [{ onEvent: ({ type }: { type: string }) => void seen.push(type) }],
+    };
     const scene = world(config, { "http://claude.test": [down, down, answer(200, {}), answer(200, {})] });
     const body = { model: "c", messages: [] };
     for (const path of ["", "", "/count_tokens"]) await call(scene, "POST", `/v1/messages${path}`, body);
@@ -78,7 +100,10 @@ describe("endpoints beside generation", () => {
 });
 
 describe("stored responses", () => {
-  const stored = { "http://a.test": answer(503, {}), "http://b.test": [stream(responsesHealthy(), end()), answer(200, { id: "kept" })] };
+  const stored = {
+    "http://a.test": answer(503, {}),
+    "http://b.test": [stream(responsesHealthy(), end()), answer(200, { id: "kept" })],
+  };
 
   async function issued(): Promise<{ scene: World; id: string }> {
     const scene = world({}, stored);
@@ -103,15 +128,21 @@ describe("stored responses", () => {
   });
 
   it("that nobody remembers are asked for at the first provider that serves the API", async () => {
-    const scene = world({}, { "http://a.test": answer(404, { error: { message: "no such response", code: "not_found" } }) });
+    const scene = world(
+      {},
+      { "http://a.test": answer(404, { error: { message: "no such response", code: "not_found" } }) },
+    );
     const run = await call(scene, "GET", "/v1/responses/resp_unknown");
     expect(run.failed?.status).toBe(404);
     expect(run.attempts).toEqual(["a/*"]);
   });
 
-  it.each(["/v1/responses/..", "/v1/responses/a%2fb", "/v1/responses/a/b/c", "/v1/responses/", "/responses/resp_1"])("are not asked for at %s", (path) => {
-    expect(world({}, {}).gateway.match("GET", path, false)).toBeUndefined();
-  });
+  it.each(["/v1/responses/..", "/v1/responses/a%2fb", "/v1/responses/a/b/c", "/v1/responses/", "/responses/resp_1"])(
+    "are not asked for at %s",
+    (path) => {
+      expect(world({}, {}).gateway.match("GET", path, false)).toBeUndefined();
+    },
+  );
 });
 
 describe("GET /v1/models", () => {
@@ -119,14 +150,22 @@ describe("GET /v1/models", () => {
     const models = { m: { targets: [{ target: "a/x" }] }, "gpt-*": { targets: [{ target: "a/*" }] } };
     const scene = world({ models }, {});
     const run = await call(scene, "GET", "/v1/models");
-    expect(JSON.parse(run.text)).toMatchObject({ object: "list", data: [{ id: "m", object: "model", owned_by: "first-chunk" }] });
+    expect(JSON.parse(run.text)).toMatchObject({
+      object: "list",
+      data: [{ id: "m", object: "model", owned_by: "first-chunk" }],
+    });
     expect(run.released?.headers).toMatchObject({ "content-type": "application/json" });
     expect(scene.upstream.calls).toEqual([]);
   });
 
   it("lists them in Anthropic's shape for its SDK", async () => {
     const run = await call(world({}, {}), "GET", "/v1/models", undefined, { "anthropic-version": "2023-06-01" });
-    expect(JSON.parse(run.text)).toMatchObject({ data: [{ type: "model", id: "m" }, { id: "c" }], has_more: false, first_id: "m", last_id: "c" });
+    expect(JSON.parse(run.text)).toMatchObject({
+      data: [{ type: "model", id: "m" }, { id: "c" }],
+      has_more: false,
+      first_id: "m",
+      last_id: "c",
+    });
   });
 
   it("is the host's own where no provider has such a list", () => {
@@ -175,7 +214,13 @@ describe("a rule", () => {
       },
       { "http://b.test": answer(200, {}) },
     );
-    const run = await call(scene, "POST", "/v1/embeddings", { model: "m", input: "hi" }, { "x-tfy-metadata": '{"team":"red"}' });
+    const run = await call(
+      scene,
+      "POST",
+      "/v1/embeddings",
+      { model: "m", input: "hi" },
+      { "x-tfy-metadata": '{"team":"red"}' },
+    );
     expect(run.attempts).toEqual(["b/z"]);
     expect(new Set(rules)).toEqual(new Set(["red"]));
     expect(lines.at(-1)).toMatchObject({ rule: "red", model: "m" });

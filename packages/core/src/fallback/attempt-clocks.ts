@@ -46,7 +46,11 @@ export function totalDeadline({ totalTimeoutMs }: ResolvedTimeouts, requestStart
 }
 
 /** All that is left; with another target to come, all but `minAttemptMs`, unless no more than that is left anyway. */
-function totalClock(timeouts: ResolvedTimeouts, requestStartedAt: number, attempt: ClockedAttempt): AttemptClocks["total"] {
+function totalClock(
+  timeouts: ResolvedTimeouts,
+  requestStartedAt: number,
+  attempt: ClockedAttempt,
+): AttemptClocks["total"] {
   const { totalTimeoutMs, minAttemptMs } = timeouts;
   if (totalTimeoutMs === undefined) return undefined;
   const at = totalDeadline(timeouts, requestStartedAt);

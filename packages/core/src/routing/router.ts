@@ -121,7 +121,8 @@ export class Router {
 
   /** The target's answer was released: its session, and its conversation, stay there. */
   answered({ session, targets }: Resolution, target: RoutedTarget, body: JsonObject): void {
-    if (session !== undefined && target !== targets[0]) this.#sessions.stay(session, target.id, this.#parts.health.now());
+    if (session !== undefined && target !== targets[0])
+      this.#sessions.stay(session, target.id, this.#parts.health.now());
     const conversation = target.target.provider.protocols.has("openai-responses") ? conversationOf(body) : undefined;
     if (conversation !== undefined) this.#parts.store.setHolder(conversation, target.id);
   }
@@ -136,7 +137,8 @@ export class Router {
     const skipped: SkippedTarget[] = [];
     for (const target of targets) {
       if (!target.target.provider.protocols.has(facts.protocol)) skipped.push({ id: target.id, reason: "api" });
-      else if (!hasMetadata(facts.metadata, target.target.metadataMatch)) skipped.push({ id: target.id, reason: "metadata" });
+      else if (!hasMetadata(facts.metadata, target.target.metadataMatch))
+        skipped.push({ id: target.id, reason: "metadata" });
       else eligible.push(target);
     }
     return { eligible, skipped };

@@ -29,7 +29,9 @@ export function sessionOf(model: string, sticky: ResolvedSticky, facts: SessionF
     const value = sessionValue(source, key, facts);
     if (value === undefined) continue;
     // Hashed: values may be long, and may be nobody's business.
-    const hash = createHash("sha256").update(JSON.stringify([model, source, key, value])).digest("base64");
+    const hash = createHash("sha256")
+      .update(JSON.stringify([model, source, key, value]))
+      .digest("base64");
     return { key: hash, ttlMs: sticky.ttlSeconds * 1000 };
   }
   return undefined;

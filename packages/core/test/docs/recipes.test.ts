@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { runInThisContext } from "node:vm";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import type { GatewayConfig } from "../../src/config.js";
@@ -12,16 +13,22 @@ interface Recipe {
 }
 
 /** The code blocks that define a `config`, under the headings they stand below. */
-const recipes = text.split(/^## /m).slice(1).flatMap((section): Recipe[] => {
-  const [title = ""] = section.split("\n");
-  const blocks = [...section.matchAll(/```ts\n([^]*?)```/g)].map(([, code]) => code ?? "");
-  return blocks.filter((code) => code.includes("const config: GatewayConfig = ")).map((code) => ({ title, code }));
-});
+const recipes = text
+  .split(/^## /m)
+  .slice(1)
+  .flatMap((section): Recipe[] => {
+    const [title = ""] = section.split("\n");
+    const blocks = [...section.matchAll(/```ts\n([^]*?)```/g)].map(([, code]) => code ?? "");
+    return blocks.filter((code) => code.includes("const config: GatewayConfig = ")).map((code) => ({ title, code }));
+  });
 
 function configOf({ code }: Recipe): GatewayConfig {
   const { outputText } = ts.transpileModule(code, { compilerOptions: { target: ts.ScriptTarget.ES2022 } });
   const env = new Proxy({}, { get: (_target, name) => `value-of-${String(name)}` });
-  return new Function("process", `${outputText}\nreturn config;`)({ env }) as GatewayConfig;
+  const evaluate = runInThisContext(`(process) => { ${outputText}\nreturn config; }`) as (
+    process: object,
+  ) => GatewayConfig;
+  return evaluate({ env });
 }
 
 describe("docs/recipes.md", () => {
@@ -41,7 +48,12 @@ describe("docs/recipes.md", () => {
   });
 
   it("types each configuration", () => {
-    const files = new Map(recipes.map(({ code }, index) => [`/recipes/${index}.ts`, `import type { GatewayConfig } from "core";\n${code}\nexport { config };`]));
+    const files = new Map(
+      recipes.map(({ code }, index) => [
+        `/recipes/${index}.ts`,
+        `import type { GatewayConfig } from "core";\n${code}\nexport { config };`,
+      ]),
+    );
     expect(problems(files)).toEqual([]);
   });
 });

@@ -8,7 +8,14 @@ function target(overrides: Partial<PlanTarget> = {}, attempts: number | undefine
   return { retry, fallbackStatusCodes: [404, 429, "5xx"], fallbackCandidate: true, ...overrides };
 }
 
-const failed = (status: number, more: Partial<Failure> = {}): Failure => ({ kind: "http", status, code: "c", message: "m", retryable: true, ...more });
+const failed = (status: number, more: Partial<Failure> = {}): Failure => ({
+  kind: "http",
+  status,
+  code: "c",
+  message: "m",
+  retryable: true,
+  ...more,
+});
 
 /** The order in which the targets are tried when each fails. */
 function order(targets: readonly PlanTarget[], backAt: readonly (readonly number[])[]): number[] {
@@ -32,8 +39,20 @@ describe("targets that rest", () => {
   });
 
   it("are told apart when the next target is chosen, not when the request began", () => {
-    expect(order(three, [[0, 0, 0], [0, 900, 0], [0, 900, 0]])).toEqual([0, 2, 1]);
-    expect(order(three, [[900, 0, 0], [0, 0, 0], [0, 0, 0]])).toEqual([1, 0, 2]);
+    expect(
+      order(three, [
+        [0, 0, 0],
+        [0, 900, 0],
+        [0, 900, 0],
+      ]),
+    ).toEqual([0, 2, 1]);
+    expect(
+      order(three, [
+        [900, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+      ]),
+    ).toEqual([1, 0, 2]);
   });
 
   it("keep their place among those that are back at the same time", () => {
@@ -55,20 +74,34 @@ describe("time that is kept for the next target", () => {
   it("takes no retry", () => {
     const plan = new Plan([target({}, 5), target()], 10_000, () => 0, [5_000, 5_000]);
     plan.step({ type: "start", now: 0 });
-    expect(plan.step({ type: "rejected", failure: failed(503), now: 4_999 })).toMatchObject({ type: "attempt", target: 0, retry: true });
-    expect(plan.step({ type: "rejected", failure: failed(503), now: 5_000 })).toMatchObject({ type: "attempt", target: 1, retry: false });
+    expect(plan.step({ type: "rejected", failure: failed(503), now: 4_999 })).toMatchObject({
+      type: "attempt",
+      target: 0,
+      retry: true,
+    });
+    expect(plan.step({ type: "rejected", failure: failed(503), now: 5_000 })).toMatchObject({
+      type: "attempt",
+      target: 1,
+      retry: false,
+    });
   });
 
   it("is not kept on the last target", () => {
     const plan = new Plan([target({}, 5)], 10_000, () => 0, [5_000]);
     plan.step({ type: "start", now: 0 });
-    expect(plan.step({ type: "rejected", failure: failed(503), now: 9_000 })).toMatchObject({ type: "attempt", retry: true });
+    expect(plan.step({ type: "rejected", failure: failed(503), now: 9_000 })).toMatchObject({
+      type: "attempt",
+      retry: true,
+    });
   });
 
   it("is not over for a target whose own deadline is later", () => {
     const plan = new Plan([target(), target(), target()], [1_000, 500, 2_000], () => 0);
     plan.step({ type: "start", now: 0 });
-    expect(plan.step({ type: "rejected", failure: failed(503), now: 1_000 })).toMatchObject({ type: "attempt", target: 2 });
+    expect(plan.step({ type: "rejected", failure: failed(503), now: 1_000 })).toMatchObject({
+      type: "attempt",
+      target: 2,
+    });
   });
 });
 
@@ -83,19 +116,35 @@ const failures = fc.record({
 }) as fc.Arbitrary<Partial<Failure>>;
 
 const targets = fc.array(
-  fc.record({ attempts: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined }), candidate: fc.boolean(), deadline: fc.integer({ min: 1, max: 60_000 }) }),
+  fc.record({
+    attempts: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined }),
+    candidate: fc.boolean(),
+    deadline: fc.integer({ min: 1, max: 60_000 }),
+  }),
   { minLength: 1, maxLength: 6 },
 );
-const outcomes = fc.array(fc.record({ failure: failures, tookMs: fc.integer({ min: 0, max: 15_000 }), backAt: fc.array(fc.nat(3), { minLength: 6, maxLength: 6 }) }), {
-  minLength: 60,
-  maxLength: 60,
-});
+const outcomes = fc.array(
+  fc.record({
+    failure: failures,
+    tookMs: fc.integer({ min: 0, max: 15_000 }),
+    backAt: fc.array(fc.nat(3), { minLength: 6, maxLength: 6 }),
+  }),
+  {
+    minLength: 60,
+    maxLength: 60,
+  },
+);
 
 describe("for any sequence of outcomes and rests", () => {
   it("the plan keeps its budgets, its candidates and its deadlines, and ends", () => {
     fc.assert(
       fc.property(targets, outcomes, fc.double({ min: 0, max: 0.999, noNaN: true }), (list, sequence, random) => {
-        const plan = new Plan(list.map(({ attempts, candidate }) => target({ fallbackCandidate: candidate }, attempts)), list.map(({ deadline }) => deadline), () => random, list.map(() => 5_000));
+        const plan = new Plan(
+          list.map(({ attempts, candidate }) => target({ fallbackCandidate: candidate }, attempts)),
+          list.map(({ deadline }) => deadline),
+          () => random,
+          list.map(() => 5_000),
+        );
         const calls = list.map(() => 0);
         let now = 0;
         let left: number[] = [];
@@ -122,7 +171,8 @@ describe("for any sequence of outcomes and rests", () => {
         }
         const bound = list.reduce((sum, { attempts }) => sum + 1 + (attempts ?? lastTargetRetries), 0);
         expect(calls.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(bound);
-        for (const [index, { attempts }] of list.entries()) expect(calls[index]).toBeLessThanOrEqual(1 + (attempts ?? lastTargetRetries));
+        for (const [index, { attempts }] of list.entries())
+          expect(calls[index]).toBeLessThanOrEqual(1 + (attempts ?? lastTargetRetries));
         // By default only the last target that is tried is tried again.
         const again = list.filter(({ attempts }, index) => attempts === undefined && calls[index] > 1).length;
         expect(again).toBeLessThanOrEqual(1);
@@ -134,7 +184,10 @@ describe("for any sequence of outcomes and rests", () => {
   it("a target that may be tried comes before all that rest", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 6 }), (backAt) => {
-        const tried = order(backAt.map(() => target()), [backAt]);
+        const tried = order(
+          backAt.map(() => target()),
+          [backAt],
+        );
         const expected = [...backAt.keys()].toSorted((a, b) => backAt[a] - backAt[b] || a - b);
         expect(tried).toEqual(expected);
       }),

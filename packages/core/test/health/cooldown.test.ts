@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import { Cooldown, type CooldownPolicy } from "../../src/health/cooldown.js";
 import { MemoryHealthStore } from "../../src/health/store.js";
 
-const policy: CooldownPolicy = { failures: 2, failureRatio: 0.1, windowMs: 120_000, durationMs: 30_000, maxDurationMs: 300_000 };
+const policy: CooldownPolicy = {
+  failures: 2,
+  failureRatio: 0.1,
+  windowMs: 120_000,
+  durationMs: 30_000,
+  maxDurationMs: 300_000,
+};
 const start = 1_800_000_000_000;
 
 function rested(overrides: Partial<CooldownPolicy> = {}): { cooldown: Cooldown; store: MemoryHealthStore } {
@@ -59,7 +65,10 @@ describe("an available target", () => {
   });
 
   it("rests as long as `Retry-After` says, up to the limit", () => {
-    for (const [retryAfterMs, length] of [[5_000, 5_000], [3_600_000, 300_000]]) {
+    for (const [retryAfterMs, length] of [
+      [5_000, 5_000],
+      [3_600_000, 300_000],
+    ]) {
       const cooldown = new Cooldown("a/x", policy, new MemoryHealthStore());
       fail(cooldown, start);
       expect(fail(cooldown, start, retryAfterMs)).toMatchObject({ rest: { until: start + length } });

@@ -10,7 +10,11 @@ const policy = { failures: 2, failureRatio: 0.1, windowMs: 120_000, durationMs: 
 function health(cooldown: typeof policy | false = policy): { health: Health; clock: ManualClock; store: HealthStore } {
   const clock = new ManualClock();
   const store = new MemoryHealthStore();
-  return { health: new Health({ cooldown, store, clock, epochOffset: 1_800_000_000_000, wantsUsage: false }), clock, store };
+  return {
+    health: new Health({ cooldown, store, clock, epochOffset: 1_800_000_000_000, wantsUsage: false }),
+    clock,
+    store,
+  };
 }
 
 function failure(kind: Failure["kind"], status: number, more: Partial<Failure> = {}): Failure {
@@ -64,7 +68,11 @@ describe("a failure", () => {
   });
 
   it("sets the length by `Retry-After` with 429 and 503 only", () => {
-    for (const [status, length] of [[429, 7_000], [503, 7_000], [500, 30_000]]) {
+    for (const [status, length] of [
+      [429, 7_000],
+      [503, 7_000],
+      [500, 30_000],
+    ]) {
       const scene = health();
       twice(scene, failure("http", status, { retryAfterMs: 7_000 }));
       expect(scene.health.backAt(["a/x"])[0]).toBe(scene.health.now() + length);

@@ -24,7 +24,9 @@ describe("the means of a target", () => {
     latency.add(now, { ttftMs: 100, outputMs: 1_000, outputTokens: 10 });
     expect(latency.short(now + slaWindowMs * 0.9).samples).toBe(1);
     expect(latency.short(now + slaWindowMs).samples).toBe(0);
-    expect([latency.long(now + latencyWindowMs * 0.9).samples, latency.begun(now + latencyWindowMs * 0.9)]).toEqual([1, 1]);
+    expect([latency.long(now + latencyWindowMs * 0.9).samples, latency.begun(now + latencyWindowMs * 0.9)]).toEqual([
+      1, 1,
+    ]);
     expect([latency.long(now + latencyWindowMs).samples, latency.begun(now + latencyWindowMs)]).toEqual([0, 0]);
   });
 });

@@ -17,7 +17,12 @@ describe("metadata", () => {
 
   it("takes any key, also one that objects inherit", () => {
     const result = readMetadata({ "x-tfy-metadata": '{"__proto__":"a","constructor":"b"}' }, "x-tfy-", undefined);
-    expect(result).toEqual(new Map([["__proto__", "a"], ["constructor", "b"]]));
+    expect(result).toEqual(
+      new Map([
+        ["__proto__", "a"],
+        ["constructor", "b"],
+      ]),
+    );
   });
 
   it("takes values of 128 characters", () => {
@@ -42,7 +47,9 @@ describe("metadata", () => {
 
 describe("x-tfy-provider-name", () => {
   it("names the provider apart from the model", () => {
-    expect(readControlHeaders({ "x-tfy-provider-name": "openai" }, "x-tfy-", true)).toMatchObject({ providerName: "openai" });
+    expect(readControlHeaders({ "x-tfy-provider-name": "openai" }, "x-tfy-", true)).toMatchObject({
+      providerName: "openai",
+    });
   });
 
   it.each(["", "a/b", "open ai", "*", "x".repeat(201)])("%j is a 400 that names the header", (value) => {

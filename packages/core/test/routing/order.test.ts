@@ -6,11 +6,19 @@ import { byPriority } from "../../src/routing/order.js";
 import { byWeight, shuffled } from "../../src/routing/weight.js";
 import { ids, routedTargets } from "./targets.js";
 
-const sequence = (...values: number[]): (() => number) => () => values.shift() ?? 0;
+const sequence =
+  (...values: number[]): (() => number) =>
+  () =>
+    values.shift() ?? 0;
 
 describe("priority", () => {
   it("puts the lower number first, ties in list order", () => {
-    const targets = [{ target: "a/x", priority: 1 }, { target: "b/x" }, { target: "c/x" }, { target: "a/y", priority: 1 }];
+    const targets = [
+      { target: "a/x", priority: 1 },
+      { target: "b/x" },
+      { target: "c/x" },
+      { target: "a/y", priority: 1 },
+    ];
     expect(ids(byPriority(routedTargets({ targets })))).toEqual(["b/x", "c/x", "a/x", "a/y"]);
   });
 });
@@ -18,7 +26,11 @@ describe("priority", () => {
 describe("weight", () => {
   const targets = routedTargets({
     routing: "weight",
-    targets: [{ target: "a/x", weight: 60 }, { target: "b/x", weight: 40 }, { target: "c/x", weight: 0 }],
+    targets: [
+      { target: "a/x", weight: 60 },
+      { target: "b/x", weight: 40 },
+      { target: "c/x", weight: 0 },
+    ],
   });
 
   it.each([
@@ -32,15 +44,19 @@ describe("weight", () => {
 
   it("draws the rest without putting any back", () => {
     fc.assert(
-      fc.property(fc.array(fc.double({ min: 0, max: 0.999_999, noNaN: true }), { minLength: 3, maxLength: 3 }), (values) => {
-        expect(ids(byWeight(targets, sequence(...values))).toSorted()).toEqual(["a/x", "b/x", "c/x"]);
-      }),
+      fc.property(
+        fc.array(fc.double({ min: 0, max: 0.999_999, noNaN: true }), { minLength: 3, maxLength: 3 }),
+        (values) => {
+          expect(ids(byWeight(targets, sequence(...values))).toSorted()).toEqual(["a/x", "b/x", "c/x"]);
+        },
+      ),
     );
   });
 
   it("shuffles to every order", () => {
     const orders = new Set<string>();
-    for (const first of [0, 0.4, 0.7]) for (const second of [0, 0.6]) orders.add(shuffled([1, 2, 3], sequence(first, second)).join(""));
+    for (const first of [0, 0.4, 0.7])
+      for (const second of [0, 0.6]) orders.add(shuffled([1, 2, 3], sequence(first, second)).join(""));
     expect(orders.size).toBe(6);
   });
 });
@@ -53,21 +69,36 @@ function measured(facts: Record<string, { begun?: number } & Partial<LatencyMean
 }
 
 describe("latency", () => {
-  const targets = routedTargets({ routing: "latency", targets: [{ target: "a/x" }, { target: "b/x" }, { target: "c/x" }] });
+  const targets = routedTargets({
+    routing: "latency",
+    targets: [{ target: "a/x" }, { target: "b/x" }, { target: "c/x" }],
+  });
 
   it("puts the fastest first", () => {
-    const health = measured({ "a/x": { timePerOutputTokenMs: 30 }, "b/x": { timePerOutputTokenMs: 10 }, "c/x": { timePerOutputTokenMs: 20 } });
+    const health = measured({
+      "a/x": { timePerOutputTokenMs: 30 },
+      "b/x": { timePerOutputTokenMs: 10 },
+      "c/x": { timePerOutputTokenMs: 20 },
+    });
     expect(ids(byLatency(targets, health, () => 0.5))).toEqual(["b/x", "c/x", "a/x"]);
   });
 
   it("chooses at random among those within 1.2 times the fastest", () => {
-    const health = measured({ "a/x": { timePerOutputTokenMs: 12 }, "b/x": { timePerOutputTokenMs: 10 }, "c/x": { timePerOutputTokenMs: 12.1 } });
+    const health = measured({
+      "a/x": { timePerOutputTokenMs: 12 },
+      "b/x": { timePerOutputTokenMs: 10 },
+      "c/x": { timePerOutputTokenMs: 12.1 },
+    });
     expect(ids(byLatency(targets, health, () => 0))).toEqual(["b/x", "a/x", "c/x"]);
     expect(ids(byLatency(targets, health, () => 0.9))).toEqual(["a/x", "b/x", "c/x"]);
   });
 
   it("prefers a target with fewer than 3 requests, and puts one that never answered last", () => {
-    const health = measured({ "a/x": { timePerOutputTokenMs: 10 }, "b/x": { begun: 3, ...nothing }, "c/x": { begun: 2, ...nothing } });
+    const health = measured({
+      "a/x": { timePerOutputTokenMs: 10 },
+      "b/x": { begun: 3, ...nothing },
+      "c/x": { begun: 2, ...nothing },
+    });
     expect(ids(byLatency(targets, health, () => 0))).toEqual(["c/x", "a/x", "b/x"]);
   });
 });

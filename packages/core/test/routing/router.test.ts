@@ -45,13 +45,22 @@ const ab = [{ target: "a/x" }, { target: "b/y" }];
 
 describe("a requested model", () => {
   it("goes to the virtual model of its name, else to the longest pattern", () => {
-    const models = { "gpt-*": { targets: [{ target: "a/*" }] }, "gpt-5*": { targets: [{ target: "b/*" }] }, "gpt-5": { targets: [{ target: "c/z" }] } };
+    const models = {
+      "gpt-*": { targets: [{ target: "a/*" }] },
+      "gpt-5*": { targets: [{ target: "b/*" }] },
+      "gpt-5": { targets: [{ target: "c/z" }] },
+    };
     const world = scene({ models });
-    expect(["gpt-4o", "gpt-5-mini", "gpt-5"].map((requested) => ids(resolve(world, { requested }).targets)[0])).toEqual(["a/gpt-4o", "b/gpt-5-mini", "c/z"]);
+    expect(["gpt-4o", "gpt-5-mini", "gpt-5"].map((requested) => ids(resolve(world, { requested }).targets)[0])).toEqual(
+      ["a/gpt-4o", "b/gpt-5-mini", "c/z"],
+    );
   });
 
   it("that is unknown is a 404", () => {
-    expect(resolve(scene({ models: { m: { targets: ab } } }), { requested: "other" })).toMatchObject({ status: 404, code: "model_not_found" });
+    expect(resolve(scene({ models: { m: { targets: ab } } }), { requested: "other" })).toMatchObject({
+      status: 404,
+      code: "model_not_found",
+    });
   });
 
   it("may be provider/model where `directModels` allows it", () => {
@@ -62,7 +71,10 @@ describe("a requested model", () => {
   });
 
   it("of which no target serves the API is a 400 that says so", () => {
-    const failure = resolve(scene({ models: { m: { targets: ab } } }), { protocol: "anthropic-messages", api: "POST /v1/messages" });
+    const failure = resolve(scene({ models: { m: { targets: ab } } }), {
+      protocol: "anthropic-messages",
+      api: "POST /v1/messages",
+    });
     expect(failure).toMatchObject({ status: 400, code: "api_not_served" });
     expect(failure.message).toContain("POST /v1/messages");
   });
@@ -74,7 +86,10 @@ describe("a target that cannot serve the request", () => {
     const world = scene({ models: { m: { targets } } });
     const resolution = resolve(world);
     expect(ids(resolution.targets)).toEqual(["b/y"]);
-    expect(resolution.skipped).toEqual([{ id: "claude/opus", reason: "api" }, { id: "a/x", reason: "metadata" }]);
+    expect(resolution.skipped).toEqual([
+      { id: "claude/opus", reason: "api" },
+      { id: "a/x", reason: "metadata" },
+    ]);
     expect(ids(resolve(world, { metadata: new Map([["tier", "gold"]]) }).targets)).toEqual(["a/x", "b/y"]);
   });
 
@@ -110,13 +125,22 @@ describe("rules", () => {
 });
 
 describe("sticky sessions", () => {
-  const targets = [{ target: "a/x", weight: 50 }, { target: "b/y", weight: 50 }];
+  const targets = [
+    { target: "a/x", weight: 50 },
+    { target: "b/y", weight: 50 },
+  ];
   const draws = [0, 0.9, 0.9, 0.9, 0.9, 0.9];
 
   function sticky(key: string, source: "headers" | "metadata" | "body"): Scene {
-    const sessionIdentifiers = [{ source: "headers", key: "X-Absent" }, { source, key }] as const;
+    const sessionIdentifiers = [
+      { source: "headers", key: "X-Absent" },
+      { source, key },
+    ] as const;
     const values = [...draws];
-    return scene({ models: { m: { routing: "weight", targets, sticky: { ttlSeconds: 10, sessionIdentifiers } } } }, () => values.shift() ?? 0.9);
+    return scene(
+      { models: { m: { routing: "weight", targets, sticky: { ttlSeconds: 10, sessionIdentifiers } } } },
+      () => values.shift() ?? 0.9,
+    );
   }
 
   it.each([
@@ -133,7 +157,9 @@ describe("sticky sessions", () => {
 
   it("are kept apart by their value", () => {
     const world = sticky("user", "metadata");
-    expect(["s", "t", "s"].map((user) => ids(resolve(world, { metadata: new Map([["user", user]]) }).targets)[0])).toEqual(["a/x", "b/y", "a/x"]);
+    expect(
+      ["s", "t", "s"].map((user) => ids(resolve(world, { metadata: new Map([["user", user]]) }).targets)[0]),
+    ).toEqual(["a/x", "b/y", "a/x"]);
   });
 
   it("go where they were answered when their target failed", () => {
@@ -156,7 +182,13 @@ describe("sticky sessions", () => {
 
   it("with empty and strange values are none", () => {
     const world = sticky("metadata.user_id", "body");
-    for (const body of [{}, { metadata: null }, { metadata: { user_id: "" } }, { metadata: { user_id: {} } }, { metadata: "user_id" }]) {
+    for (const body of [
+      {},
+      { metadata: null },
+      { metadata: { user_id: "" } },
+      { metadata: { user_id: {} } },
+      { metadata: "user_id" },
+    ]) {
       expect(resolve(world, { body }).session).toBeUndefined();
     }
   });
@@ -207,17 +239,24 @@ describe("a Responses call that refers to something stored", () => {
     expect(ids(resolve(world, facts).targets)).toEqual(["b/y", "b/z"]);
   });
 
-  it.each([{}, { previous_response_id: null }, { previous_response_id: "" }, { input: "hi" }, { input: [{ type: "reasoning", encrypted_content: null }] }])(
-    "is no such call with %j",
-    (body) => {
-      expect(ids(resolve(issued(), { ...responses, body }).targets)).toEqual(["a/x", "b/y", "b/z"]);
-    },
-  );
+  it.each([
+    {},
+    { previous_response_id: null },
+    { previous_response_id: "" },
+    { input: "hi" },
+    { input: [{ type: "reasoning", encrypted_content: null }] },
+  ])("is no such call with %j", (body) => {
+    expect(ids(resolve(issued(), { ...responses, body }).targets)).toEqual(["a/x", "b/y", "b/z"]);
+  });
 
   it("does not take what the text of an answer says for an id", () => {
     const world = scene({ models: { m: { targets } } });
     const [target] = resolve(world, responses).targets;
-    world.router.issued(target, { type: "response.output_text.delta", id: "resp_2", delta: '{"response":{"id":"resp_2"}}' });
+    world.router.issued(target, {
+      type: "response.output_text.delta",
+      id: "resp_2",
+      delta: '{"response":{"id":"resp_2"}}',
+    });
     expect(world.store.holder("resp_2")).toBeUndefined();
   });
 });

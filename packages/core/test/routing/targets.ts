@@ -5,7 +5,11 @@ import { resolveConfig } from "../../src/config/resolve.js";
 import type { ResolvedConfig } from "../../src/config/resolved.js";
 import type { RoutedTarget } from "../../src/routing/resolve.js";
 
-const provider = { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1", protocols: ["openai-chat", "openai-responses"] } as const;
+const provider = {
+  type: "openai-compatible",
+  baseUrl: "http://127.0.0.1:1/v1",
+  protocols: ["openai-chat", "openai-responses"],
+} as const;
 
 /** Providers `a`, `b` and `c`, which serve Chat Completions and Responses, and `claude`. */
 export function resolved(config: Partial<GatewayConfig>): ResolvedConfig {

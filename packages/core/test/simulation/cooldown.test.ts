@@ -12,7 +12,9 @@ describe("a target that serves 95 % of 100 requests a second", () => {
     const simulation = new Simulation({ models }, { "a/x": bursts, "b/x": healthy }, 1).steady(100_000, 10).run();
     const rests = simulation.changes.filter(({ change }) => change.type === "rest").length;
     const served = simulation.finished.filter(({ target }) => target === "a/x").length / 100_000;
-    figure(`with 5 of every 100 requests refused in a row, the target rested ${rests} times and served ${percent(served)}`);
+    figure(
+      `with 5 of every 100 requests refused in a row, the target rested ${rests} times and served ${percent(served)}`,
+    );
     expect(rests).toBe(0);
     expect(served).toBeCloseTo(0.95, 3);
   });
@@ -38,14 +40,20 @@ describe("a target that fails for a while, at 100 requests a second", () => {
   const recovery = simulation.changes.find(({ change }) => change.type === "recovery");
 
   it("rests after a tenth of the attempts in the window has failed", () => {
-    const failures = simulation.sent.filter(({ at, target }) => target === "a/x" && at >= downFrom && at < (rests[0]?.at ?? 0)).length;
-    figure(`after two healthy minutes it rested ${((rests[0]?.at ?? 0) - downFrom) / second} s into the outage, after ${failures} attempts`);
+    const failures = simulation.sent.filter(
+      ({ at, target }) => target === "a/x" && at >= downFrom && at < (rests[0]?.at ?? 0),
+    ).length;
+    figure(
+      `after two healthy minutes it rested ${((rests[0]?.at ?? 0) - downFrom) / second} s into the outage, after ${failures} attempts`,
+    );
     expect(failures).toBeLessThan(1_250);
   });
 
   it("is probed by one request after each rest, and rests twice as long each time", () => {
     const lengths = rests.map(({ at, change }) => (change.type === "rest" ? change.rest.until - at : 0));
-    const tried = simulation.sent.filter(({ at, target }) => target === "a/x" && at > (rests[0]?.at ?? 0) && at < (recovery?.at ?? 0));
+    const tried = simulation.sent.filter(
+      ({ at, target }) => target === "a/x" && at > (rests[0]?.at ?? 0) && at < (recovery?.at ?? 0),
+    );
     figure(`rests of ${lengths.map((length) => length / second).join(", ")} s, ${tried.length} probes`);
     expect(lengths).toEqual([30, 60, 120, 240].map((length) => length * second).slice(0, lengths.length));
     expect(tried).toHaveLength(rests.length);
@@ -53,7 +61,9 @@ describe("a target that fails for a while, at 100 requests a second", () => {
 
   it("is back within one rest of its recovery, and no request has failed", () => {
     const longest = Math.max(...rests.map(({ at, change }) => (change.type === "rest" ? change.rest.until - at : 0)));
-    figure(`back ${(((recovery?.at ?? 0) - downUntil) / second).toFixed(1)} s after it healed; the last rest was ${longest / second} s`);
+    figure(
+      `back ${(((recovery?.at ?? 0) - downUntil) / second).toFixed(1)} s after it healed; the last rest was ${longest / second} s`,
+    );
     expect((recovery?.at ?? 0) - downUntil).toBeLessThanOrEqual(longest + second);
     expect(simulation.shares((recovery?.at ?? 0) + 1)["a/x"]).toBeCloseTo(1);
     expect(simulation.finished.filter(({ target }) => target === undefined)).toEqual([]);

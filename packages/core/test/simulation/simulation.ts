@@ -60,8 +60,12 @@ export class Simulation {
   #order = 0;
 
   constructor(config: Omit<GatewayConfig, "providers">, behaviours: Readonly<Record<string, Behaviour>>, seed: number) {
-    const names = new Set(Object.keys(behaviours).map((target) => target.split("/")[0] as string));
-    const provider = { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1", protocols: ["openai-chat", "openai-responses"] } as const;
+    const names = new Set(Object.keys(behaviours).map((target) => target.split("/")[0]));
+    const provider = {
+      type: "openai-compatible",
+      baseUrl: "http://127.0.0.1:1/v1",
+      protocols: ["openai-chat", "openai-responses"],
+    } as const;
     const providers = Object.fromEntries([...names].map((name) => [name, provider]));
     const resolved = resolveConfig({ ...config, providers }, {});
     this.#random = seededRandom(seed);
@@ -111,9 +115,19 @@ export class Simulation {
       ...facts,
     });
     if (!("targets" in resolution)) throw new Error(resolution.message);
-    const plan = new Plan(resolution.targets.map(({ target }) => target), Infinity, this.#random);
+    const plan = new Plan(
+      resolution.targets.map(({ target }) => target),
+      Infinity,
+      this.#random,
+    );
     const session = facts.metadata?.get("session");
-    this.#follow(plan, plan.step({ type: "start", now: this.now, backAt: this.#backAt(resolution) }), resolution, session, 0);
+    this.#follow(
+      plan,
+      plan.step({ type: "start", now: this.now, backAt: this.#backAt(resolution) }),
+      resolution,
+      session,
+      0,
+    );
   }
 
   /** How often each target was asked, as a share of all attempts in `[from, to)`. */
@@ -127,7 +141,9 @@ export class Simulation {
   #follow(plan: Plan, step: PlanOutput, resolution: Resolution, session: string | undefined, attempts: number): void {
     if (step.type === "give-up") return void this.finished.push({ at: this.now, target: undefined, attempts });
     if (step.type === "wait") {
-      return this.at(step.until, () => this.#follow(plan, plan.step({ type: "waited", now: this.now }), resolution, session, attempts));
+      return this.at(step.until, () =>
+        this.#follow(plan, plan.step({ type: "waited", now: this.now }), resolution, session, attempts),
+      );
     }
     const target = resolution.targets[step.target];
     const health = this.health.begin(target.id);
@@ -139,7 +155,12 @@ export class Simulation {
     if (answer.type === "fail") {
       return this.at(this.now + answer.afterMs, () => {
         note(health.failed(answer.failure));
-        const input = { type: "rejected", failure: answer.failure, now: this.now, backAt: this.#backAt(resolution) } as const;
+        const input = {
+          type: "rejected",
+          failure: answer.failure,
+          now: this.now,
+          backAt: this.#backAt(resolution),
+        } as const;
         this.#follow(plan, plan.step(input), resolution, session, attempts + 1);
       });
     }

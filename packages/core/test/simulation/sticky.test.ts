@@ -14,7 +14,11 @@ const downFrom = 400_000;
 const downUntil = 420_000;
 
 const healthy = (): Answer => ok(200, 1, 10);
-const behaviours = { "a/x": (now: number) => (now >= downFrom && now < downUntil ? fail(503, 5) : healthy()), "b/x": healthy, "c/x": healthy };
+const behaviours = {
+  "a/x": (now: number) => (now >= downFrom && now < downUntil ? fail(503, 5) : healthy()),
+  "b/x": healthy,
+  "c/x": healthy,
+};
 
 /** Requests of a session that went elsewhere than the one before it. */
 function moves(sent: readonly Sent[]): { readonly before: Sent; readonly after: Sent }[] {
@@ -28,7 +32,9 @@ function moves(sent: readonly Sent[]): { readonly before: Sent; readonly after: 
 
 describe("100,000 requests of 2,000 sticky sessions", () => {
   const random = seededRandom(9);
-  const simulation = new Simulation({ models }, behaviours, 7).steady(100_000, 10, () => ({ metadata: new Map([["session", `s${Math.floor(random() * 2_000)}`]]) }));
+  const simulation = new Simulation({ models }, behaviours, 7).steady(100_000, 10, () => ({
+    metadata: new Map([["session", `s${Math.floor(random() * 2_000)}`]]),
+  }));
   simulation.run();
 
   it("stay at their target until it fails", () => {
@@ -37,7 +43,9 @@ describe("100,000 requests of 2,000 sticky sessions", () => {
     const restedUntil = downUntil + 60_000;
     const uncaused = all.filter(({ after }) => after.at < downFrom || after.at >= restedUntil);
     const others = new Set(all.filter(({ before }) => before.target === "a/x").map(({ before }) => before.session));
-    figure(`${others.size} of 2,000 sessions moved away from the target that failed, ${uncaused.length} before or after`);
+    figure(
+      `${others.size} of 2,000 sessions moved away from the target that failed, ${uncaused.length} before or after`,
+    );
     expect(others.size).toBeGreaterThan(500);
     expect(uncaused).toEqual([]);
   });

@@ -21,7 +21,9 @@ describe("weight routing over 100,000 requests", () => {
     const simulation = new Simulation({ models }, behaviours, 2).steady(100_000, 10).run();
     const shares = simulation.shares();
     const asked = simulation.sent.filter(({ target }) => target === "a/x").length;
-    figure(`while a rests, b and c got ${percent(shares["b/x"])} and ${percent(shares["c/x"])}; a was asked ${asked} times`);
+    figure(
+      `while a rests, b and c got ${percent(shares["b/x"])} and ${percent(shares["c/x"])}; a was asked ${asked} times`,
+    );
     expect(Math.abs((shares["b/x"] ?? 0) - 0.75)).toBeLessThan(0.01);
     expect(asked).toBeLessThan(10);
     expect(simulation.finished.every(({ target }) => target !== undefined)).toBe(true);
