@@ -26,7 +26,8 @@ import {
 import { gatewayMiddleware as expressGateway } from "../packages/express/dist/index.js";
 import { gatewayMiddleware as koaGateway } from "../packages/koa/dist/index.js";
 
-const body = '{ "model":"fast", "stream":true, "max_tokens":10, "seed":12345678901234567890, "messages":[{"role":"user","content":"h\\u00e9"}] }';
+const body =
+  '{ "model":"fast", "stream":true, "max_tokens":10, "seed":12345678901234567890, "messages":[{"role":"user","content":"h\\u00e9"}] }';
 const cookies = ["a=1; Path=/", "b=2; Path=/"];
 
 function expressApp(framework, { parser, compressed }, config) {
@@ -82,7 +83,14 @@ const frameworks = {
 async function send(port, path = "/v1/messages") {
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => undefined);
-  const lines = [`POST ${path} HTTP/1.1`, "host: x", "connection: close", "accept-encoding: gzip", "content-type: application/json", `content-length: ${Buffer.byteLength(body)}`];
+  const lines = [
+    `POST ${path} HTTP/1.1`,
+    "host: x",
+    "connection: close",
+    "accept-encoding: gzip",
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
   socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
   const client = { socket, text: "", closed: once(socket, "close"), seen: undefined };
   client.seen = async (text) => {
@@ -105,7 +113,11 @@ async function answer(port, path) {
 
 const text = (events) => events.join("");
 /** Without the framing of the chunks. */
-const dechunked = (all) => all.slice(all.indexOf("\r\n\r\n") + 4).replace(/(?:^|\r\n)[0-9a-f]+\r\n/g, "").replace(/\r\n$/, "");
+const dechunked = (all) =>
+  all
+    .slice(all.indexOf("\r\n\r\n") + 4)
+    .replace(/(?:^|\r\n)[0-9a-f]+\r\n/g, "")
+    .replace(/\r\n$/, "");
 
 const checks = {
   async "a healthy stream, byte for byte"({ port, first, parser }) {
@@ -202,7 +214,9 @@ async function runCell(name, make, cell) {
 
 async function withLimit(promise) {
   let timer;
-  const limit = new Promise((_resolve, reject) => (timer = setTimeout(() => reject(new Error("no end after 10 s")), 10_000)));
+  const limit = new Promise(
+    (_resolve, reject) => (timer = setTimeout(() => reject(new Error("no end after 10 s")), 10_000)),
+  );
   try {
     await Promise.race([promise, limit]);
   } finally {

@@ -19,7 +19,9 @@ const own = process.versions.node.split(".")[0];
 /** The cells of one version, as the battery prints them: one JSON object a line. */
 function runOn(version) {
   const [command, args] =
-    version === own ? [process.execPath, [battery]] : ["npx", ["--yes", "--package", `node@${version}`, "node", battery]];
+    version === own
+      ? [process.execPath, [battery]]
+      : ["npx", ["--yes", "--package", `node@${version}`, "node", battery]];
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], shell: process.platform === "win32" });
     let out = "";
@@ -28,7 +30,10 @@ function runOn(version) {
     child.stderr.on("data", (data) => (errors += data));
     child.on("error", (error) => resolve({ version, cells: [], problem: String(error) }));
     child.on("close", (code) => {
-      const cells = out.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+      const cells = out
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line));
       resolve({ version, cells, problem: code === 0 ? undefined : `exit code ${code}\n${errors.slice(-2000)}` });
     });
   });
@@ -40,7 +45,11 @@ for (const version of versions) results.push(await runOn(version));
 
 const names = [...new Set(results.flatMap(({ cells }) => cells.map(({ cell }) => cell)))];
 const width = Math.max(...names.map((name) => name.length), 4);
-console.log(["cell".padEnd(width), ...results.map(({ version, cells }) => (cells[0]?.node ?? `v${version}`).padEnd(10))].join(" | "));
+console.log(
+  ["cell".padEnd(width), ...results.map(({ version, cells }) => (cells[0]?.node ?? `v${version}`).padEnd(10))].join(
+    " | ",
+  ),
+);
 console.log([width, ...results.map(() => 10)].map((length) => "-".repeat(length)).join("-|-"));
 let passed = 0;
 let failed = 0;
@@ -56,7 +65,8 @@ for (const name of names) {
 }
 for (const { version, cells, problem } of results) {
   if (problem !== undefined) console.log(`\nNode ${version}: ${problem}`);
-  for (const { cell, failures } of cells) for (const failure of failures) console.log(`\nNode ${version}, ${cell}: ${failure}`);
+  for (const { cell, failures } of cells)
+    for (const failure of failures) console.log(`\nNode ${version}, ${cell}: ${failure}`);
 }
 console.log(`\n${passed} cells passed, ${failed} failed`);
 process.exitCode = failed === 0 && passed > 0 && results.every(({ problem }) => problem === undefined) ? 0 : 1;

@@ -60,10 +60,20 @@ const providerFaults = {
   "error after output": { weight: 2, outcome: "inband" },
 };
 /** What a client does. `leave …` must be seen by the provider where its answer is not over by then. */
-const clientFaults = { reads: 70, "leaves at once": 5, "leaves after a moment": 8, "leaves at the first text": 8, "reads slowly": 6, "half closes": 3 };
+const clientFaults = {
+  reads: 70,
+  "leaves at once": 5,
+  "leaves after a moment": 8,
+  "leaves at the first text": 8,
+  "reads slowly": 6,
+  "half closes": 3,
+};
 
 function pick(weights, random) {
-  const entries = Object.entries(weights).map(([name, value]) => [name, typeof value === "number" ? value : value.weight]);
+  const entries = Object.entries(weights).map(([name, value]) => [
+    name,
+    typeof value === "number" ? value : value.weight,
+  ]);
   let at = random() * entries.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [name, weight] of entries) if ((at -= weight) < 0) return name;
   return entries[0][0];
@@ -106,7 +116,9 @@ const provider = createServer(async (req, res) => {
     case "http 500":
       return end(() => res.writeHead(500).end('{"error":{"message":"Broke."}}'));
     case "http 429":
-      return end(() => res.writeHead(429, { "retry-after": "60" }).end('{"error":{"message":"Slow down.","type":"rate_limit_error"}}'));
+      return end(() =>
+        res.writeHead(429, { "retry-after": "60" }).end('{"error":{"message":"Slow down.","type":"rate_limit_error"}}'),
+      );
     case "reset at once":
       return end(() => req.socket.resetAndDestroy());
     case "html":
@@ -123,7 +135,8 @@ const provider = createServer(async (req, res) => {
   const words = plan.provider === "large" ? 2000 : plan.words;
   for (let index = 0; index < words && !res.destroyed; index += 1) {
     if (!res.write(text(index))) await Promise.race([once(res, "drain"), once(res, "close")]).catch(() => {});
-    if (plan.provider === "slow" || (index % 4 === 0 && plan.provider !== "large")) await sleep(plan.provider === "slow" ? 25 : 5);
+    if (plan.provider === "slow" || (index % 4 === 0 && plan.provider !== "large"))
+      await sleep(plan.provider === "slow" ? 25 : 5);
   }
   if (res.destroyed) return;
   switch (plan.provider) {
@@ -176,7 +189,12 @@ function parse(bytes) {
   const all = bytes.toString("latin1");
   const status = Number(/^HTTP\/1\.1 (\d+)/.exec(all)?.[1] ?? 0);
   const chunked = all.includes("transfer-encoding: chunked") || all.includes("Transfer-Encoding: chunked");
-  return { status, whole: chunked ? all.endsWith("\r\n0\r\n\r\n") : status !== 0, all, answers: all.match(/HTTP\/1\.1 /g)?.length ?? 0 };
+  return {
+    status,
+    whole: chunked ? all.endsWith("\r\n0\r\n\r\n") : status !== 0,
+    all,
+    answers: all.match(/HTTP\/1\.1 /g)?.length ?? 0,
+  };
 }
 
 async function request(plan) {
@@ -213,7 +231,8 @@ async function request(plan) {
   const { status, whole, all, answers } = parse(Buffer.concat(received));
   const { outcome } = providerFaults[plan.provider];
   if (answers !== 1) return wrong(plan, `${answers} answers`);
-  if (outcome === "status") return status >= 400 && whole && !all.includes("data:") ? undefined : wrong(plan, `status ${status}`);
+  if (outcome === "status")
+    return status >= 400 && whole && !all.includes("data:") ? undefined : wrong(plan, `status ${status}`);
   if (status !== 200) return wrong(plan, `status ${status}: ${all.slice(-300)}`);
   if (outcome === "broken") return whole ? wrong(plan, "a broken stream that looks whole") : undefined;
   if (!whole) return wrong(plan, "a whole stream that is cut short");
@@ -256,7 +275,10 @@ async function heapAndHandles() {
     collectGarbage();
   }
   const { heapUsed, external, arrayBuffers } = process.memoryUsage();
-  return { heap: heapUsed + external + arrayBuffers, handles: process.getActiveResourcesInfo().filter((name) => name !== "Timeout" && name !== "Immediate").length };
+  return {
+    heap: heapUsed + external + arrayBuffers,
+    handles: process.getActiveResourcesInfo().filter((name) => name !== "Timeout" && name !== "Immediate").length,
+  };
 }
 
 async function load(forMs) {
@@ -286,13 +308,17 @@ const grown = (after.heap - before.heap) / 1_048_576;
 const checks = {
   [`${counts.requests} requests, each with exactly one right outcome`]: counts.wrong.length === 0,
   [`${ended} recorded as ended, none twice`]: endedTwice === 0 && ended <= counts.requests,
-  [`heap: ${(before.heap / 1_048_576).toFixed(1)} MiB before, ${(after.heap / 1_048_576).toFixed(1)} MiB after`]: grown < 16,
-  [`handles: ${before.handles} before, ${after.handles} after, ${left.length} after close()`]: after.handles <= before.handles + streams && left.length === 0,
+  [`heap: ${(before.heap / 1_048_576).toFixed(1)} MiB before, ${(after.heap / 1_048_576).toFixed(1)} MiB after`]:
+    grown < 16,
+  [`handles: ${before.handles} before, ${after.handles} after, ${left.length} after close()`]:
+    after.handles <= before.handles + streams && left.length === 0,
   "every abort seen by the provider": openCalls === 0,
   "nothing unhandled": unhandled.length === 0,
 };
-console.log(`${(counts.requests / took).toFixed(0)} requests/s; recorded: ${JSON.stringify(counts.outcomes)}; aborts seen by the provider: ${counts.abortsSeen}`);
+console.log(
+  `${(counts.requests / took).toFixed(0)} requests/s; recorded: ${JSON.stringify(counts.outcomes)}; aborts seen by the provider: ${counts.abortsSeen}`,
+);
 for (const [what, ok] of Object.entries(checks)) console.log(`${ok ? "ok  " : "FAIL"} ${what}`);
-for (const one of counts.wrong.slice(0, 10)) console.log(`     ${one}`);
-for (const one of unhandled.slice(0, 5)) console.log(`     ${String(one?.stack ?? one)}`);
+for (const one of counts.wrong.slice(0, 10)) console.log("    ", one);
+for (const one of unhandled.slice(0, 5)) console.log("    ", one);
 process.exitCode = Object.values(checks).every(Boolean) ? 0 : 1;

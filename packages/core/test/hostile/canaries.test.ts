@@ -70,8 +70,7 @@ function decorated(play: Play): Play {
         : bytes;
     };
     const { write, end } = socket;
-    socket.write = ((bytes: string, ...rest: []) =>
-      write.call(socket, decorate(bytes) as string, ...rest));
+    socket.write = (bytes: string, ...rest: []) => write.call(socket, decorate(bytes) as string, ...rest);
     socket.end = ((bytes: string, ...rest: []) =>
       end.call(socket, decorate(bytes) as string, ...rest)) as Socket["end"];
     play(socket, request, index);
