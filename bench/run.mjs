@@ -44,7 +44,11 @@ const { values: args } = parseArgs({
 });
 
 const quickCheck = args.quick && args.check;
-const quickScenarios = new Set(["short", "paced", "bulk"]);
+/**
+ * What the quick check looks at: CPU ratios. The first byte is a matter of microseconds, and memory and growth one of many
+ * sockets; a shared machine can tell neither.
+ */
+const quickBounds = readBounds().filter((bound) => bound.quick !== undefined);
 
 /** @type {import("./lib/scenarios.mjs").Effort} */
 const full = {
@@ -83,17 +87,22 @@ function chosenSubjects() {
   const matching = catalog.filter(({ id, label }) => only === undefined || only.test(id) || only.test(label));
   const needed = new Set(matching.map(({ node }) => `dispatch@${node}`));
   return catalog.filter((subject) => {
-    if (quickCheck && subject.quick !== true) return false;
+    if (quickCheck && !quickBounds.some(({ of, over }) => of === subject.id || over === subject.id)) return false;
     return matching.includes(subject) || needed.has(subject.id);
   });
 }
 
-/** Whether a scenario, or a variant of the short one, is part of this run. @param {string} name */
-function isMeasured(name) {
+/** Whether a scenario, or a variant of the short one, is part of this run. @param {string} name @param {string} subject */
+function isMeasured(name, subject) {
   if (args.scenarios !== undefined) return new RegExp(args.scenarios).test(name);
-  // The first byte is a matter of microseconds, which a shared machine cannot tell.
-  return !quickCheck || quickScenarios.has(name);
+  return (
+    !quickCheck ||
+    quickBounds.some((bound) => bound.scenario === name && (bound.of === subject || bound.over === subject))
+  );
 }
+
+/** Load of the machine before the run, above which the page says that others were at work. */
+const quietLoad = 0.8;
 
 class Run {
   effort = effort();
@@ -120,7 +129,7 @@ class Run {
       const random = randomFrom(this.seed);
       for (let round = 1; round <= this.effort.rounds; round += 1) await this.round(round, random);
       await this.stopAll();
-      if (!args["no-memory"] && isMeasured("idle")) await this.memory(random);
+      if (!args["no-memory"] && !quickCheck && isMeasured("idle", "")) await this.memory(random);
     } finally {
       await this.stopAll();
       await Promise.all([this.client.stop(), this.provider.stop()]);
@@ -185,10 +194,10 @@ class Run {
       const { subject } = visit;
       await this.guard(subject.id, async () => {
         await warmUp(this.bench, visit, this.effort.warmUp);
-        for (const name of subject.scenarios.filter(isMeasured)) {
+        for (const name of subject.scenarios.filter((one) => isMeasured(one, subject.id))) {
           this.note(round, subject.id, name, await scenarios[name](this.bench, visit));
         }
-        for (const one of subject.variants?.filter(({ id }) => isMeasured(id)) ?? []) {
+        for (const one of subject.variants?.filter(({ id }) => isMeasured(id, subject.id)) ?? []) {
           this.note(round, subject.id, one.id, await variant(this.bench, visit, one));
         }
       });
@@ -285,6 +294,8 @@ async function main() {
     say("No taskset, or a single core: nothing is pinned, and the figures are noisier for it.");
   if (!hasSchedstat) say("No /proc/<pid>/task/*/schedstat: CPU time is what Node reports of itself.");
   const startedAt = performance.now();
+  const before = machine();
+  if (before.load > quietLoad) say(`The machine is busy (load ${before.load}): wait, or do not believe the figures.`);
   await run.all();
   const facts = {
     command: ["npm run bench", ...(process.argv.length > 2 ? ["--", ...process.argv.slice(2)] : [])].join(" "),
@@ -292,7 +303,8 @@ async function main() {
     seconds: Math.round((performance.now() - startedAt) / 1000),
     seed: run.seed,
     effort: run.effort,
-    machine: machine(),
+    machine: before,
+    busy: before.load > quietLoad,
     cores: run.cores,
     hasSchedstat,
     nodes: [20, 24]

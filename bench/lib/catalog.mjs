@@ -25,7 +25,6 @@ const every = ["short", "paced", "bulk", "ttft"];
  * @property {number} [node] major version of Node; absent: not a Node program
  * @property {readonly string[]} scenarios
  * @property {readonly Variant[]} [variants]
- * @property {boolean} [quick] part of `--check --quick`
  * @property {boolean} [memory] measured with idle streams too
  * @property {boolean} [ours]
  * @property {readonly string[]} [script] file in subjects/, and its arguments
@@ -54,7 +53,6 @@ function onNode(node) {
       label: "bare undici dispatch",
       scenarios: every,
       script: script("undici-dispatch"),
-      quick: true,
       memory: true,
     },
     { id: "pipeline", label: "undici request + pipeline", scenarios: every, script: script("undici-pipeline") },
@@ -65,14 +63,12 @@ function onNode(node) {
       scenarios: every,
       script: script("http-proxy-middleware"),
       peer: "http-proxy-middleware",
-      quick: node === 20,
     },
     {
       id: "fetch",
       label: "fetch + Readable.fromWeb",
       scenarios: every,
       script: script("fetch-from-web"),
-      quick: node === 20,
     },
     {
       id: "ours",
@@ -81,7 +77,6 @@ function onNode(node) {
       script: script("ours", "http"),
       variants,
       ours: true,
-      quick: true,
       memory: true,
     },
     {
@@ -90,7 +85,6 @@ function onNode(node) {
       scenarios: every,
       script: script("ours", "koa"),
       ours: true,
-      quick: true,
     },
     {
       id: "ours-express",
@@ -98,7 +92,6 @@ function onNode(node) {
       scenarios: every,
       script: script("ours", "express"),
       ours: true,
-      quick: node === 20,
     },
     {
       id: "ours-observed",
@@ -113,7 +106,6 @@ function onNode(node) {
       scenarios: ["short"],
       script: script("ours", "http", "fallback"),
       ours: true,
-      quick: true,
     },
   ];
   return all.map((subject) => ({

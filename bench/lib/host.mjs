@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { cpus, release, totalmem, type } from "node:os";
+import { cpus, loadavg, release, totalmem, type } from "node:os";
 
 /** @param {string} path @returns {string | undefined} */
 function read(path) {
@@ -72,6 +72,6 @@ export function machine() {
     cores: all.length,
     memoryGib: Math.round(totalmem() / 2 ** 30),
     system: `${type()} ${release()}`,
-    load: (read("/proc/loadavg") ?? "").split(" ").slice(0, 1).join(""),
+    load: loadavg()[0] ?? 0,
   };
 }

@@ -1,5 +1,6 @@
 /** The run as a page with tables and plots, and its records as JSON. */
 
+import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compare, holds, measured, readBounds, valueOf } from "./bounds.mjs";
@@ -7,6 +8,7 @@ import { subjects as catalog } from "./catalog.mjs";
 import { svgPlot } from "./plot.mjs";
 
 const docs = fileURLToPath(new URL("../../docs/", import.meta.url));
+const formatter = fileURLToPath(new URL("../../node_modules/oxfmt/bin/oxfmt", import.meta.url));
 const records = fileURLToPath(new URL("../../node_modules/.cache/first-chunk-bench/", import.meta.url));
 
 /** All records, for whoever wants other figures out of them. */
@@ -19,6 +21,8 @@ export function writeReport(facts, entries) {
   mkdirSync(`${docs}benchmarks`, { recursive: true });
   for (const { file, plot } of plots(entries)) writeFileSync(`${docs}benchmarks/${file}`, svgPlot(plot));
   writeFileSync(`${docs}benchmarks.md`, page(facts, entries));
+  // As all files of the repository are formatted; without it the page is only less even.
+  spawnSync(process.execPath, [formatter, `${docs}benchmarks.md`]);
 }
 
 /** @param {number} value */
@@ -231,9 +235,9 @@ function page(facts, entries) {
   const figure = (file, alt) => `![${alt}](benchmarks/${file})`;
   return `# Benchmarks
 
-Made by \`${facts.command}\` on ${facts.date} UTC in ${facts.seconds} s; seed ${facts.seed}, ${effort.rounds} rounds${facts.quick ? ". **A quick run: few and short rounds, only good for a first look**" : ""}.${facts.errors.length > 0 ? `\n\n**${facts.errors.length} errors: no figure of this run counts.**` : ""}
+Made by \`${facts.command}\` on ${facts.date} UTC in ${facts.seconds} s; seed ${facts.seed}, ${effort.rounds} rounds${facts.quick ? ". **A quick run: few and short rounds, only good for a first look**" : ""}.${facts.busy ? " **Others used the machine at the same time: no figure of this run counts.**" : ""}${facts.errors.length > 0 ? `\n\n**${facts.errors.length} errors: no figure of this run counts.**` : ""}
 
-${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.system}, load ${machine.load} at the end. Node ${facts.nodes.join(" and ")}${versions.length > 0 ? `; ${[...new Set(versions)].join(", ")}` : ""}.
+${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.system}, load ${machine.load.toFixed(1)} before the run. Node ${facts.nodes.join(" and ")}${versions.length > 0 ? `; ${[...new Set(versions)].join(", ")}` : ""}.
 
 ## Bounds
 
