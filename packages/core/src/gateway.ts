@@ -17,6 +17,7 @@ import { Health } from "./health/health.js";
 import { MemoryHealthStore, type HealthStore } from "./health/store.js";
 import { modelList } from "./model-list.js";
 import { OpenRequests } from "./open-requests.js";
+import { errorFacts } from "./observability/observed-failure.js";
 import type { Recorder } from "./observability/recorder.js";
 import { endUnserved, Records } from "./observability/records.js";
 import type { GatewayRequest } from "./request.js";
@@ -219,7 +220,7 @@ class DefaultGateway implements Gateway {
 
 function healthStore({ store, logger }: ResolvedConfig): HealthStore {
   if (store === undefined) return new MemoryHealthStore();
-  return new GuardedHealthStore(store, (error) => logger?.error({ err: error }, "the health store failed"));
+  return new GuardedHealthStore(store, (error) => logger?.error({ cause: errorFacts(error) }, "the health store failed"));
 }
 
 /** Whether any route goes by how fast the targets are. */

@@ -16,18 +16,19 @@ export function observedFailure(failure: Failure): ObservedFailure {
     type: type !== undefined && name.test(type) ? type : undefined,
     retryable,
     retryAfterMs,
-    cause: causeFacts(failure),
+    // For a bug of ours, where it is. The message may quote what was being read.
+    cause: errorFacts(failure.cause, failure.kind === "internal"),
   };
 }
 
-function causeFacts({ kind, cause }: Failure): ObservedFailure["cause"] {
-  if (!(cause instanceof Error)) return undefined;
-  const { code } = cause as { readonly code?: unknown };
+/** Name and system code of an error: its message may hold an address with a password in it. */
+export function errorFacts(error: unknown, withStack: boolean = false): ObservedFailure["cause"] {
+  if (!(error instanceof Error)) return undefined;
+  const { code } = error as { readonly code?: unknown };
   return {
-    name: name.test(cause.name) ? cause.name : "Error",
+    name: name.test(error.name) ? error.name : "Error",
     code: typeof code === "string" && name.test(code) ? code : undefined,
-    // For a bug of ours, where it is. The message may quote what was being read.
-    stack: kind === "internal" ? frames(cause) : undefined,
+    stack: withStack ? frames(error) : undefined,
   };
 }
 
