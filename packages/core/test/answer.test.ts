@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { failedEvent, maskFailure, releasedHeaders, routingHeaders, type RoutingFacts, type TrailEntry } from "../src/answer.js";
+import {
+  failedEvent,
+  maskFailure,
+  releasedHeaders,
+  routingHeaders,
+  type RoutingFacts,
+  type TrailEntry,
+} from "../src/answer.js";
 import type { Failure } from "../src/errors.js";
 import { anthropicMessages } from "../src/gate/protocols/anthropic-messages.js";
 import { openaiChat } from "../src/gate/protocols/openai-chat.js";
@@ -7,7 +14,14 @@ import { openaiResponses } from "../src/gate/protocols/openai-responses.js";
 import * as failures from "../src/gate/failures.js";
 
 function failure(status: number, own: Partial<Failure> = {}): Failure {
-  return { kind: "http", status, code: "some_code", message: "Some message", retryable: status === 429 || status >= 500, ...own };
+  return {
+    kind: "http",
+    status,
+    code: "some_code",
+    message: "Some message",
+    retryable: status === 429 || status >= 500,
+    ...own,
+  };
 }
 
 function answered(own: Failure, upstream?: Record<string, string | string[]>, protocol = openaiChat) {
@@ -25,7 +39,9 @@ function entry(own: Partial<TrailEntry> = {}): TrailEntry {
 describe("the body of a failure", () => {
   it("has OpenAI's shape", () => {
     const event = answered(failure(429, { param: "model" }));
-    expect(JSON.parse(event.body)).toEqual({ error: { message: "Some message", type: "rate_limit_error", param: "model", code: "some_code" } });
+    expect(JSON.parse(event.body)).toEqual({
+      error: { message: "Some message", type: "rate_limit_error", param: "model", code: "some_code" },
+    });
     expect(JSON.parse(answered(failure(500), {}, openaiResponses).body)).toEqual({
       error: { message: "Some message", type: "server_error", param: null, code: "some_code" },
     });
@@ -56,7 +72,9 @@ describe("the body of a failure", () => {
   });
 
   it("keeps the provider's own type", () => {
-    expect(JSON.parse(answered(failure(500, { type: "their_type" })).body)).toMatchObject({ error: { type: "their_type" } });
+    expect(JSON.parse(answered(failure(500, { type: "their_type" })).body)).toMatchObject({
+      error: { type: "their_type" },
+    });
   });
 });
 
@@ -125,7 +143,10 @@ describe("the headers of a failure", () => {
 
 describe("our headers", () => {
   it("tell the model, the attempts and the times", () => {
-    const trail = [entry({ status: 429, code: "rate_limit_exceeded" }), entry({ target: "local/qwen3", durationMs: 100 })];
+    const trail = [
+      entry({ status: 429, code: "rate_limit_exceeded" }),
+      entry({ target: "local/qwen3", durationMs: 100 }),
+    ];
     expect(routingHeaders(facts({ trail, holdMs: 1.234, upstreamMs: 250 }))).toEqual({
       "x-tfy-attempts": "2",
       "x-tfy-request-id": "req-1",
@@ -160,17 +181,22 @@ describe("our headers", () => {
 
   it("keep a single endless entry within it too", () => {
     const trail = [entry({ target: `a/${"é".repeat(5000)}`, code: "x".repeat(5000) })];
-    expect(Buffer.byteLength(String(routingHeaders(facts({ trail }))["x-tfy-attempt-trail"]))).toBeLessThanOrEqual(1024);
+    expect(Buffer.byteLength(String(routingHeaders(facts({ trail }))["x-tfy-attempt-trail"]))).toBeLessThanOrEqual(
+      1024,
+    );
   });
 
-  it.each(["a/b\r\nx: y", "a/b c", "a/ünïcode", "a/b,c;d=e", "a/\u0000", "a/😀"])("make the model %j safe for a header", (target) => {
-    const headers = routingHeaders(facts({ trail: [entry({ target, status: 500, code: target })] }));
-    for (const name of ["x-tfy-resolved-model", "x-tfy-attempt-trail"]) {
-      expect(() => new Headers({ [name]: String(headers[name]) })).not.toThrow();
-    }
-    expect(headers["x-tfy-resolved-model"]).toMatch(/^a\/[!-~]+$/);
-    expect(String(headers["x-tfy-attempt-trail"]).split(/[,;]/)).toHaveLength(4);
-  });
+  it.each(["a/b\r\nx: y", "a/b c", "a/ünïcode", "a/b,c;d=e", "a/\u0000", "a/😀"])(
+    "make the model %j safe for a header",
+    (target) => {
+      const headers = routingHeaders(facts({ trail: [entry({ target, status: 500, code: target })] }));
+      for (const name of ["x-tfy-resolved-model", "x-tfy-attempt-trail"]) {
+        expect(() => new Headers({ [name]: String(headers[name]) })).not.toThrow();
+      }
+      expect(headers["x-tfy-resolved-model"]).toMatch(/^a\/[!-~]+$/);
+      expect(String(headers["x-tfy-attempt-trail"]).split(/[,;]/)).toHaveLength(4);
+    },
+  );
 
   it("do not name a model where there was no attempt", () => {
     expect(Object.keys(routingHeaders(facts()))).toEqual(["x-tfy-attempts", "x-tfy-request-id", "server-timing"]);
@@ -210,18 +236,37 @@ describe("the head of a released answer", () => {
     });
   });
 
-  it.each([undefined, "text/plain", "application/json"])("corrects the type %s of what was judged as a stream", (type) => {
-    const upstream = type === undefined ? {} : { "content-type": type };
-    expect(releasedHeaders(upstream, openaiChat, judged, {})["content-type"]).toBe("text/event-stream; charset=utf-8");
-  });
+  it.each([undefined, "text/plain", "application/json"])(
+    "corrects the type %s of what was judged as a stream",
+    (type) => {
+      const upstream = type === undefined ? {} : { "content-type": type };
+      expect(releasedHeaders(upstream, openaiChat, judged, {})["content-type"]).toBe(
+        "text/event-stream; charset=utf-8",
+      );
+    },
+  );
 
   it("of a JSON array that is streamed says so as well, and keeps its type", () => {
-    const headers = releasedHeaders({ "content-type": "application/json" }, openaiChat, { ...judged, jsonBody: true }, {});
+    const headers = releasedHeaders(
+      { "content-type": "application/json" },
+      openaiChat,
+      { ...judged, jsonBody: true },
+      {},
+    );
     expect(headers).toMatchObject({ "content-type": "application/json", "x-accel-buffering": "no" });
   });
 
   it("leaves the type of a body that is no stream, or was not judged", () => {
-    expect(releasedHeaders({ "content-type": "application/json" }, openaiChat, { ...judged, streaming: false, jsonBody: true }, {})).toEqual({ "content-type": "application/json" });
-    expect(releasedHeaders({ "content-type": "text/plain" }, openaiChat, { ...judged, judged: false }, {})["content-type"]).toBe("text/plain");
+    expect(
+      releasedHeaders(
+        { "content-type": "application/json" },
+        openaiChat,
+        { ...judged, streaming: false, jsonBody: true },
+        {},
+      ),
+    ).toEqual({ "content-type": "application/json" });
+    expect(
+      releasedHeaders({ "content-type": "text/plain" }, openaiChat, { ...judged, judged: false }, {})["content-type"],
+    ).toBe("text/plain");
   });
 });

@@ -1,7 +1,18 @@
 import { describe, expect, it } from "vitest";
 import type { Observer, ObserverEvent } from "../src/observability/observer.js";
-import { anthropicErrorFirst, anthropicHealthy, anthropicTruncatedAfterText } from "../src/testing/anthropic-streams.js";
-import { chatEmptyCompletion, chatErrorAfterText, chatHealthy, chatPreamble, chatTextDeltas, chatTruncatedAfterText } from "../src/testing/chat-streams.js";
+import {
+  anthropicErrorFirst,
+  anthropicHealthy,
+  anthropicTruncatedAfterText,
+} from "../src/testing/anthropic-streams.js";
+import {
+  chatEmptyCompletion,
+  chatErrorAfterText,
+  chatHealthy,
+  chatPreamble,
+  chatTextDeltas,
+  chatTruncatedAfterText,
+} from "../src/testing/chat-streams.js";
 import { responsesHealthy } from "../src/testing/responses-streams.js";
 import { answer, broken, connected, data, end, head, mute, stream } from "./scripted-upstream.js";
 import { expectOver, requestEnds, send, stage, story, type Setup, type Stage } from "./fallback/serving.js";
@@ -48,30 +59,76 @@ describe("what observers are told, in order", () => {
   it("of a whole answer that is no stream", async () => {
     const scene = await played({ targets: { a: answer(201, { id: 1 }) } }, { body: { stream: false } });
     expect(story(scene)).toEqual(["request-start", "attempt-start", "release", "stream-end", "request-end"]);
-    expect(scene.observed).toMatchObject([{ streaming: false }, {}, { reason: "ungated", status: 201 }, {}, { status: 201 }]);
+    expect(scene.observed).toMatchObject([
+      { streaming: false },
+      {},
+      { reason: "ungated", status: 201 },
+      {},
+      { status: 201 },
+    ]);
   });
 
   it("of a fallback: a success with a failed attempt", async () => {
     const scene = await played({ targets: { a: answer(500, { error: { message: "no", type: "t" } }), b: whole } });
-    expect(story(scene)).toEqual(["request-start", "attempt-start", "attempt-reject", "attempt-start", "release", "stream-end", "request-end"]);
-    expect(rejection(scene)).toMatchObject({ attempt: 1, target: "a/x", failure: { status: 500, kind: "http", code: "t" } });
+    expect(story(scene)).toEqual([
+      "request-start",
+      "attempt-start",
+      "attempt-reject",
+      "attempt-start",
+      "release",
+      "stream-end",
+      "request-end",
+    ]);
+    expect(rejection(scene)).toMatchObject({
+      attempt: 1,
+      target: "a/x",
+      failure: { status: 500, kind: "http", code: "t" },
+    });
     expect(requestEnds(scene)).toMatchObject([{ outcome: "success", attempts: 2, target: "b/x" }]);
   });
 
   it("of a failure: its mapped status, never a success", async () => {
-    const scene = await played({ targets: { a: stream(anthropicErrorFirst()) }, type: "anthropic", config: noRetry }, { api: "messages" });
+    const scene = await played(
+      { targets: { a: stream(anthropicErrorFirst()) }, type: "anthropic", config: noRetry },
+      { api: "messages" },
+    );
     expect(story(scene)).toEqual(["request-start", "attempt-start", "attempt-reject", "request-end"]);
     expect(rejection(scene)).toMatchObject({ failure: { status: 503, code: "overloaded_error" } });
     expect(requestEnds(scene)).toMatchObject([{ outcome: "failure", status: 503, attempts: 1 }]);
   });
 
   it.each<[string, Setup, number, object]>([
-    ["a TTFT timeout", { targets: { a: mute }, config: { ...noRetry, timeouts: { ttftTimeoutMs: 9 } } }, 9, { kind: "ttft-timeout", status: 408 }],
-    ["an empty stream", { targets: { a: stream([], end()) }, config: noRetry }, 0, { kind: "empty-stream", status: 502 }],
-    ["a truncated stream", { targets: { a: stream(chatPreamble(), end()) }, config: noRetry }, 0, { kind: "truncated-stream", status: 502 }],
-    ["an empty completion", { targets: { a: stream(chatEmptyCompletion({ outputTokens: 0 }), end()) }, config: noRetry }, 0, { kind: "empty-completion", status: 502 }],
+    [
+      "a TTFT timeout",
+      { targets: { a: mute }, config: { ...noRetry, timeouts: { ttftTimeoutMs: 9 } } },
+      9,
+      { kind: "ttft-timeout", status: 408 },
+    ],
+    [
+      "an empty stream",
+      { targets: { a: stream([], end()) }, config: noRetry },
+      0,
+      { kind: "empty-stream", status: 502 },
+    ],
+    [
+      "a truncated stream",
+      { targets: { a: stream(chatPreamble(), end()) }, config: noRetry },
+      0,
+      { kind: "truncated-stream", status: 502 },
+    ],
+    [
+      "an empty completion",
+      { targets: { a: stream(chatEmptyCompletion({ outputTokens: 0 }), end()) }, config: noRetry },
+      0,
+      { kind: "empty-completion", status: 502 },
+    ],
     ["HTML", { targets: { a: stream(["<html>"], end()) }, config: noRetry }, 0, { kind: "invalid-body", status: 502 }],
-    ["a reset", { targets: { a: { steps: [connected(), broken()] } }, config: noRetry }, 0, { kind: "network", status: 502 }],
+    [
+      "a reset",
+      { targets: { a: { steps: [connected(), broken()] } }, config: noRetry },
+      0,
+      { kind: "network", status: 502 },
+    ],
   ])("of %s", async (_name, setup, ms, failure) => {
     const scene = await played(setup, {}, ms);
     expect(rejection(scene)).toMatchObject({ failure });
@@ -79,8 +136,19 @@ describe("what observers are told, in order", () => {
   });
 
   it("of a hold limit", async () => {
-    const scene = await played({ targets: { a: stream(chatPreamble(), data(chatHealthy().slice(1).join(""), 60_000), end()) } }, {}, 60_000);
-    expect(story(scene)).toEqual(["request-start", "attempt-start", "gate-overflow", "release", "stream-end", "request-end"]);
+    const scene = await played(
+      { targets: { a: stream(chatPreamble(), data(chatHealthy().slice(1).join(""), 60_000), end()) } },
+      {},
+      60_000,
+    );
+    expect(story(scene)).toEqual([
+      "request-start",
+      "attempt-start",
+      "gate-overflow",
+      "release",
+      "stream-end",
+      "request-end",
+    ]);
     expect(scene.observed[2]).toMatchObject({ limit: "time", heldBytes: chatPreamble().join("").length });
     expect(scene.observed[3]).toMatchObject({ reason: "overflow", holdMs: 50_000, ttftMs: 50_000 });
   });
@@ -95,9 +163,13 @@ describe("what observers are told, in order", () => {
 
 describe("after release, observers are told", () => {
   it("of an error event once, whatever follows", async () => {
-    const scene = await played({ targets: { a: stream([...chatErrorAfterText(), ...chatErrorAfterText()], broken()) } });
+    const scene = await played({
+      targets: { a: stream([...chatErrorAfterText(), ...chatErrorAfterText()], broken()) },
+    });
     expect(story(scene)).toEqual(["request-start", "attempt-start", "release", "stream-fail", "request-end"]);
-    expect(requestEnds(scene)).toMatchObject([{ outcome: "failure", status: 200, failure: { kind: "in-band", status: 500 } }]);
+    expect(requestEnds(scene)).toMatchObject([
+      { outcome: "failure", status: 200, failure: { kind: "in-band", status: 500 } },
+    ]);
   });
 
   it("of an error event that came in the chunk that was released", async () => {
@@ -134,20 +206,33 @@ describe("after release, observers are told", () => {
     expectOver(scene);
   });
 
-  it.each(["event", "abort"] as const)("and the client as `onMidStreamFailure: %s` says", async (onMidStreamFailure) => {
-    const scene = stage({ targets: { a: stream(chatTruncatedAfterText(), broken()) }, config: { onMidStreamFailure } });
-    const run = send(scene);
-    await scene.clock.advance(0);
-    const sent = chatTruncatedAfterText().join("");
-    expect(run.text === sent).toBe(onMidStreamFailure === "abort");
-    expect(run.text.startsWith(sent)).toBe(true);
-    expect(run.end).toMatchObject({ type: "fail", failure: { code: "upstream_error" } });
-  });
+  it.each(["event", "abort"] as const)(
+    "and the client as `onMidStreamFailure: %s` says",
+    async (onMidStreamFailure) => {
+      const scene = stage({
+        targets: { a: stream(chatTruncatedAfterText(), broken()) },
+        config: { onMidStreamFailure },
+      });
+      const run = send(scene);
+      await scene.clock.advance(0);
+      const sent = chatTruncatedAfterText().join("");
+      expect(run.text === sent).toBe(onMidStreamFailure === "abort");
+      expect(run.text.startsWith(sent)).toBe(true);
+      expect(run.end).toMatchObject({ type: "fail", failure: { code: "upstream_error" } });
+    },
+  );
 });
 
 describe("observers", () => {
   const awkward: readonly [string, Observer][] = [
-    ["that throws", { onEvent: () => { throw new Error("mine"); } }],
+    [
+      "that throws",
+      {
+        onEvent: () => {
+          throw new Error("mine");
+        },
+      },
+    ],
     ["that rejects", { onEvent: () => Promise.reject(new Error("mine")) as unknown as void }],
     ["that never settles", { onEvent: () => new Promise(() => undefined) as unknown as void }],
   ];
@@ -155,7 +240,11 @@ describe("observers", () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", note);
-    const scene = await played({ targets: { a: [answer(500, {}), whole] }, config: { observers: [observer] } }, {}, 100);
+    const scene = await played(
+      { targets: { a: [answer(500, {}), whole] }, config: { observers: [observer] } },
+      {},
+      100,
+    );
     await scene.gateway.close();
     process.off("unhandledRejection", note);
     expect(requestEnds(scene)).toMatchObject([{ outcome: "success", attempts: 2 }]);
@@ -164,14 +253,23 @@ describe("observers", () => {
 
   it("see no credential, header value or body text", async () => {
     const scene = await played(
-      { targets: { a: answer(401, { error: { message: "bad" } }), b: stream(anthropicHealthy(), end()) }, type: "anthropic" },
-      { api: "messages", headers: { "anthropic-beta": "secret-beta" }, body: { messages: [{ role: "user", content: "secret-prompt" }] } },
+      {
+        targets: { a: answer(401, { error: { message: "bad" } }), b: stream(anthropicHealthy(), end()) },
+        type: "anthropic",
+      },
+      {
+        api: "messages",
+        headers: { "anthropic-beta": "secret-beta" },
+        body: { messages: [{ role: "user", content: "secret-prompt" }] },
+      },
     );
     expect(JSON.stringify(scene.observed)).not.toMatch(/secret|key-of/);
   });
 
   it("see one request each, however many are under way", async () => {
-    const scene = stage({ targets: { a: stream([...chatPreamble(), text], data(chatHealthy().slice(-3).join(""), 10), end()) } });
+    const scene = stage({
+      targets: { a: stream([...chatPreamble(), text], data(chatHealthy().slice(-3).join(""), 10), end()) },
+    });
     for (let started = 0; started < 20; started += 1) send(scene);
     await scene.clock.advance(10);
     const ids = new Set(scene.observed.map((event) => event.requestId));

@@ -13,10 +13,17 @@ const providers = {
 } as const;
 const whole = stream(chatHealthy(), end());
 
-async function ask(config: Partial<GatewayConfig>, { url, ...options }: RequestOptions & { url?: string }): Promise<{ run: Run; upstream: ScriptedUpstream }> {
+async function ask(
+  config: Partial<GatewayConfig>,
+  { url, ...options }: RequestOptions & { url?: string },
+): Promise<{ run: Run; upstream: ScriptedUpstream }> {
   const clock = new ManualClock();
-  const upstream = new ScriptedUpstream(clock, { "http://one.test": whole, "http://two.test": whole, "http://claude.test": whole });
-  const gateway = createGateway({ providers, ...config } as GatewayConfig, { clock, client: upstream, env: {} });
+  const upstream = new ScriptedUpstream(clock, {
+    "http://one.test": whole,
+    "http://two.test": whole,
+    "http://claude.test": whole,
+  });
+  const gateway = createGateway({ providers, ...config }, { clock, client: upstream, env: {} });
   const asked = request(options);
   const run = new Run(gateway, { ...asked, url: url ?? asked.url }, true);
   await clock.advance(0);
@@ -33,7 +40,9 @@ const models = {
 describe("the model of a request", () => {
   it("is a virtual model, whose first target by priority gets its own model", async () => {
     const { upstream } = await ask({ models }, { body: { model: "fast" } });
-    expect(upstream.calls.map((call) => [call.request.origin, call.body["model"]])).toEqual([["http://two.test", "qwen"]]);
+    expect(upstream.calls.map((call) => [call.request.origin, call.body["model"]])).toEqual([
+      ["http://two.test", "qwen"],
+    ]);
   });
 
   it.each([
@@ -46,12 +55,19 @@ describe("the model of a request", () => {
     expect(upstream.calls.map((call) => call.body["model"])).toEqual([sent]);
   });
 
-  it.each(["unknown", "FAST", "fast ", "claude", "one/gpt", "__proto__", "constructor", "*", "fast\u0000"])("%j is unknown: a 404 that lists nothing", async (model) => {
-    const { run, upstream } = await ask({ models }, { body: { model } });
-    expect(run.failed).toMatchObject({ status: 404, failure: { code: "model_not_found" }, headers: { "x-should-retry": "false" } });
-    expect(run.failed?.body).not.toMatch(/qwen|opus|two/);
-    expect(upstream.calls).toHaveLength(0);
-  });
+  it.each(["unknown", "FAST", "fast ", "claude", "one/gpt", "__proto__", "constructor", "*", "fast\u0000"])(
+    "%j is unknown: a 404 that lists nothing",
+    async (model) => {
+      const { run, upstream } = await ask({ models }, { body: { model } });
+      expect(run.failed).toMatchObject({
+        status: 404,
+        failure: { code: "model_not_found" },
+        headers: { "x-should-retry": "false" },
+      });
+      expect(run.failed?.body).not.toMatch(/qwen|opus|two/);
+      expect(upstream.calls).toHaveLength(0);
+    },
+  );
 
   it.each([[undefined], [null], [""], [7], [["fast"]], [{ toString: "fast" }]])("%j is a 400", async (model) => {
     const { run, upstream } = await ask({ models }, { body: { model } });
@@ -66,7 +82,9 @@ describe("the model of a request", () => {
 
   it("without `models` is a provider and its model, split at the first slash", async () => {
     const { upstream } = await ask({}, { body: { model: "two/org/model" } });
-    expect(upstream.calls.map((call) => [call.request.origin, call.body["model"]])).toEqual([["http://two.test", "org/model"]]);
+    expect(upstream.calls.map((call) => [call.request.origin, call.body["model"]])).toEqual([
+      ["http://two.test", "org/model"],
+    ]);
   });
 
   it.each(["nobody/gpt", "one/", "/gpt", "one", "/"])("%j is unknown without `models`", async (model) => {
@@ -103,7 +121,10 @@ describe("the API of a request", () => {
 });
 
 describe("match()", () => {
-  const gateway = createGateway({ providers: { one: providers.one } } as GatewayConfig, { client: new ScriptedUpstream(new ManualClock(), {}), env: {} });
+  const gateway = createGateway(
+    { providers: { one: providers.one } },
+    { client: new ScriptedUpstream(new ManualClock(), {}), env: {} },
+  );
 
   it.each([
     ["POST", "/v1/chat/completions", false, true],
@@ -156,7 +177,11 @@ describe("what a target changes", () => {
     const { upstream } = await ask({ models: changing }, options);
     const [call] = upstream.calls;
     expect(call.body).toEqual({ model: "gpt", stream: true, temperature: 0, metadata: { team: "a" } });
-    expect([call.header("x-team"), call.header("openai-beta"), call.header("cookie")]).toEqual(["a", undefined, undefined]);
+    expect([call.header("x-team"), call.header("openai-beta"), call.header("cookie")]).toEqual([
+      "a",
+      undefined,
+      undefined,
+    ]);
     expect(call.request).toMatchObject({ method: "POST", origin: "http://one.test", path: "/v1/chat/completions" });
   });
 });
@@ -166,16 +191,24 @@ describe("a body", () => {
     const body = new TextEncoder().encode('{ "stream" :true,"model": "fast" , "seed":12345678901234567890}');
     const clock = new ManualClock();
     const upstream = new ScriptedUpstream(clock, { "http://two.test": whole });
-    const gateway = createGateway({ providers, models } as GatewayConfig, { clock, client: upstream, env: {} });
+    const gateway = createGateway({ providers, models }, { clock, client: upstream, env: {} });
     await Promise.all([new Run(gateway, { ...request(), body }, true).done, clock.advance(0)]);
-    expect(Buffer.from(upstream.calls[0].request.body ?? []).toString()).toBe('{ "stream" :true,"model": "qwen" , "seed":12345678901234567890}');
+    expect(Buffer.from(upstream.calls[0].request.body ?? []).toString()).toBe(
+      '{ "stream" :true,"model": "qwen" , "seed":12345678901234567890}',
+    );
   });
 
-  it.each([undefined, new Uint8Array(0), new TextEncoder().encode("{"), { parsed: 7 }])("that is no JSON object is a 400 (%#)", async (body) => {
-    const clock = new ManualClock();
-    const gateway = createGateway({ providers, models } as GatewayConfig, { clock, client: new ScriptedUpstream(clock, {}), env: {} });
-    const run = new Run(gateway, { ...request(), body }, true);
-    await run.done;
-    expect(run.failed).toMatchObject({ status: 400, headers: { "content-type": "application/json", "x-tfy-attempts": "0" } });
-  });
+  it.each([undefined, new Uint8Array(0), new TextEncoder().encode("{"), { parsed: 7 }])(
+    "that is no JSON object is a 400 (%#)",
+    async (body) => {
+      const clock = new ManualClock();
+      const gateway = createGateway({ providers, models }, { clock, client: new ScriptedUpstream(clock, {}), env: {} });
+      const run = new Run(gateway, { ...request(), body }, true);
+      await run.done;
+      expect(run.failed).toMatchObject({
+        status: 400,
+        headers: { "content-type": "application/json", "x-tfy-attempts": "0" },
+      });
+    },
+  );
 });

@@ -24,7 +24,11 @@ export function connected(after = 0): Step {
   return { type: "connected", after };
 }
 
-export function head(status = 200, headers: ResponseHeaders = { "content-type": "text/event-stream" }, after = 0): Step {
+export function head(
+  status = 200,
+  headers: ResponseHeaders = { "content-type": "text/event-stream" },
+  after = 0,
+): Step {
   return { type: "head", status, headers, after };
 }
 
@@ -97,7 +101,7 @@ export class ScriptedCall implements UpstreamCall {
 
   run({ steps, inSend = false }: Script): void {
     this.#steps = steps;
-    while (inSend && this.#steps[0]?.after === 0) this.#take();
+    if (inSend) while (this.#steps[0]?.after === 0) this.#take();
     this.#schedule();
   }
 

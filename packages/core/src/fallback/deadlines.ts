@@ -57,7 +57,7 @@ export class Deadlines<Kind extends string> {
   #fire(): void {
     const now = this.#clock.now();
     // The earliest first: of two that are due, the one that came first decides.
-    const due = this.#deadlines.filter((deadline) => deadline.at <= now).sort((a, b) => a.at - b.at);
+    const due = this.#deadlines.filter((deadline) => deadline.at <= now).toSorted((a, b) => a.at - b.at);
     for (const deadline of due) {
       if (!this.#deadlines.includes(deadline) || deadline.at > now) continue;
       this.clear(deadline.kind);

@@ -6,6 +6,9 @@ import type { ResponseHeaders } from "../response-headers.js";
 /** Longest delay believed, in ms. A date far in the future is a broken clock, not a plan. */
 const maxRetryAfterMs = 86_400_000;
 
+/** How every HTTP date begins. Without it `Date.parse` takes `-7` for a day in 2001: a retry at once. */
+const weekday = /^\s*(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/i;
+
 /**
  * `retry-after-ms`, else `retry-after` in seconds or as a date. In ms, at least 0; undefined if absent or unreadable.
  * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
@@ -17,7 +20,7 @@ export function parseRetryAfter(headers: ResponseHeaders, wallClockMs: number): 
   const value = first(headers["retry-after"]);
   const seconds = decimal(value);
   if (seconds !== undefined) return Math.min(seconds * 1000, maxRetryAfterMs);
-  const date = value === undefined ? Number.NaN : Date.parse(value);
+  const date = value !== undefined && weekday.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.min(Math.max(date - wallClockMs, 0), maxRetryAfterMs);
 }
 

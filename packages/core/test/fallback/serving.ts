@@ -42,7 +42,10 @@ export function stage(setup: Setup): Stage {
   const observed: ObserverEvent[] = [];
   const type = setup.type ?? "openai";
   const baseUrl = (name: string): string => `http://${name}.test${type === "anthropic" ? "" : "/v1"}`;
-  const providers = names.map((name) => [name, { type, baseUrl: baseUrl(name), ...(setup.providers?.[name] ?? { apiKey: `key-of-${name}` }) }]);
+  const providers = names.map((name) => [
+    name,
+    { type, baseUrl: baseUrl(name), ...(setup.providers?.[name] ?? { apiKey: `key-of-${name}` }) },
+  ]);
   const targets = names.map((name) => ({ target: `${name}/x`, ...setup.targetConfig?.[name] }));
   const config = {
     ...setup.config,
@@ -50,7 +53,12 @@ export function stage(setup: Setup): Stage {
     providers: Object.fromEntries(providers) as GatewayConfig["providers"],
     models: { m: { routing: "priority", ...setup.model, targets } },
   } as GatewayConfig;
-  const gateway = createGateway(config, { clock, client: upstream, random: setup.random ?? defaultRandom, env: setup.env ?? {} });
+  const gateway = createGateway(config, {
+    clock,
+    client: upstream,
+    random: setup.random ?? defaultRandom,
+    env: setup.env ?? {},
+  });
   return { clock, upstream, gateway, observed };
 }
 

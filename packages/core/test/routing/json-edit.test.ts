@@ -66,50 +66,75 @@ interface WrittenMember {
 }
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);
-const keys = fc.oneof(fc.constantFrom("model", "stream", "__proto__", "constructor", "a", "", "ключ", '"', "\\"), fc.string({ maxLength: 5 }));
+const keys = fc.oneof(
+  fc.constantFrom("model", "stream", "__proto__", "constructor", "a", "", "ключ", '"', "\\"),
+  fc.string({ maxLength: 5 }),
+);
 const numberText = fc.constantFrom("0", "-0", "1.50", "12345678901234567890", "1e999", "1E-3");
-const nested = fc.constantFrom('{"model":1,"model":2}', '[ 1 ,{"a":"]}"} ]', String.raw`"\"\\\u007d,"`, '{ "__proto__" : {} }');
-const valueText = fc.oneof(fc.jsonValue().map((value) => JSON.stringify(value)), numberText, nested);
-const member: fc.Arbitrary<WrittenMember> = fc.record({ key: keys, escaped: fc.boolean(), valueText }).map(({ key, escaped, valueText: text }) => ({
-  key,
-  keyText: escaped ? `"${[...Array(key.length).keys()].map((at) => `\\u${key.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")}"` : JSON.stringify(key),
-  valueText: text,
-}));
-const edits = fc.array(fc.tuple(keys, fc.option(fc.jsonValue(), { nil: undefined })), { maxLength: 4 }).map((pairs) => new Map(pairs));
+const nested = fc.constantFrom(
+  '{"model":1,"model":2}',
+  '[ 1 ,{"a":"]}"} ]',
+  String.raw`"\"\\\u007d,"`,
+  '{ "__proto__" : {} }',
+);
+const valueText = fc.oneof(
+  fc.jsonValue().map((value) => JSON.stringify(value)),
+  numberText,
+  nested,
+);
+const member: fc.Arbitrary<WrittenMember> = fc
+  .record({ key: keys, escaped: fc.boolean(), valueText })
+  .map(({ key, escaped, valueText: text }) => ({
+    key,
+    keyText: escaped
+      ? `"${[...Array(key.length).keys()].map((at) => `\\u${key.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")}"`
+      : JSON.stringify(key),
+    valueText: text,
+  }));
+const edits = fc
+  .array(fc.tuple(keys, fc.option(fc.jsonValue(), { nil: undefined })), { maxLength: 4 })
+  .map((pairs) => new Map(pairs));
 
 describe("any JSON object and any edits", () => {
   it("give the object with the edits, and every member that stays has its own text", () => {
-    const property = fc.property(fc.array(member, { maxLength: 8 }), edits, fc.array(space, { minLength: 40, maxLength: 40 }), (members, changes, spaces) => {
-      let at = 0;
-      const gap = (): string => spaces[(at += 1) % spaces.length];
-      const texts = members.map(({ keyText, valueText: value }) => `${keyText}${gap()}:${gap()}${value}`);
-      const written = texts.map((memberText) => `${gap()}${memberText}${gap()}`).join(",");
-      const text = `${gap()}{${written === "" ? gap() : written}}${gap()}`;
-      const edited = editJsonObject(text, changes);
+    const property = fc.property(
+      fc.array(member, { maxLength: 8 }),
+      edits,
+      fc.array(space, { minLength: 40, maxLength: 40 }),
+      (members, changes, spaces) => {
+        let at = 0;
+        const gap = (): string => spaces[(at += 1) % spaces.length];
+        const texts = members.map(({ keyText, valueText: value }) => `${keyText}${gap()}:${gap()}${value}`);
+        const written = texts.map((memberText) => `${gap()}${memberText}${gap()}`).join(",");
+        const text = `${gap()}{${written === "" ? gap() : written}}${gap()}`;
+        const edited = editJsonObject(text, changes);
 
-      // Not an object literal: `__proto__` is a key like any other.
-      const expected = new Map(Object.entries(JSON.parse(text) as object));
-      for (const [key, value] of changes) {
-        if (value === undefined) expected.delete(key);
-        else expected.set(key, JSON.parse(JSON.stringify(value)));
-      }
-      const parsed = JSON.parse(edited) as object;
-      expect(new Map(Object.entries(parsed))).toEqual(expected);
-      let from = 0;
-      for (const [index, { key }] of members.entries()) {
-        if (changes.has(key)) continue;
-        const found = edited.indexOf(texts[index], from);
-        expect(found).toBeGreaterThanOrEqual(0);
-        from = found + texts[index].length;
-      }
-    });
+        // Not an object literal: `__proto__` is a key like any other.
+        const expected = new Map(Object.entries(JSON.parse(text) as object));
+        for (const [key, value] of changes) {
+          if (value === undefined) expected.delete(key);
+          else expected.set(key, JSON.parse(JSON.stringify(value)));
+        }
+        const parsed = JSON.parse(edited) as object;
+        expect(new Map(Object.entries(parsed))).toEqual(expected);
+        let from = 0;
+        for (const [index, { key }] of members.entries()) {
+          if (changes.has(key)) continue;
+          const found = edited.indexOf(texts[index], from);
+          expect(found).toBeGreaterThanOrEqual(0);
+          from = found + texts[index].length;
+        }
+      },
+    );
     fc.assert(property, { numRuns: 2000 });
   });
 
   it("without edits give the text itself", () => {
-    fc.assert(fc.property(fc.dictionary(keys, fc.jsonValue()), (object) => {
-      const text = JSON.stringify(object);
-      expect(editJsonObject(text, new Map())).toBe(text);
-    }));
+    fc.assert(
+      fc.property(fc.dictionary(keys, fc.jsonValue()), (object) => {
+        const text = JSON.stringify(object);
+        expect(editJsonObject(text, new Map())).toBe(text);
+      }),
+    );
   });
 });

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isFailure } from "../../src/request-failures.js";
-import { answersToolResult, encodeBody, isStreaming, readRequestBody, type RequestBody } from "../../src/routing/request-body.js";
+import {
+  answersToolResult,
+  encodeBody,
+  isStreaming,
+  readRequestBody,
+  type RequestBody,
+} from "../../src/routing/request-body.js";
 
 const encoder = new TextEncoder();
 
@@ -57,11 +63,19 @@ describe("the body for a target", () => {
   });
 
   it("differs in the changed members only", () => {
-    expect(encoded('{ "model":"m" , "n":12345678901234567890 }', [["model", "x"]])).toBe('{ "model":"x" , "n":12345678901234567890 }');
+    expect(encoded('{ "model":"m" , "n":12345678901234567890 }', [["model", "x"]])).toBe(
+      '{ "model":"x" , "n":12345678901234567890 }',
+    );
   });
 
   it("of a parsed value is written anew, in its order", () => {
-    expect(encoded({ parsed: { a: 1, model: "m", b: 2 } }, [["model", "x"], ["b", undefined], ["c", 3]])).toBe('{"a":1,"model":"x","c":3}');
+    expect(
+      encoded({ parsed: { a: 1, model: "m", b: 2 } }, [
+        ["model", "x"],
+        ["b", undefined],
+        ["c", 3],
+      ]),
+    ).toBe('{"a":1,"model":"x","c":3}');
   });
 
   it("keeps a `__proto__` member as data", () => {
