@@ -108,7 +108,7 @@ type Clocks = GateDeadline | "connect";
 type Phase = "waiting" | "error-answer" | "gated" | "relaying" | "dropping" | "closed";
 
 export class Attempt implements UpstreamHandler {
-  readonly #spec: AttemptSpec;
+  readonly #spec: Omit<AttemptSpec, "request">;
   readonly #clock: Clock;
   readonly #observer: AttemptObserver;
   readonly #deadlines: Deadlines<Clocks>;
@@ -158,7 +158,9 @@ export class Attempt implements UpstreamHandler {
   }
 
   private constructor(spec: AttemptSpec, clock: Clock, observer: AttemptObserver) {
-    this.#spec = spec;
+    // A stream may last for long, and its request may be large: only whoever sends it keeps it.
+    const { request: _, ...rest } = spec;
+    this.#spec = rest;
     this.#clock = clock;
     this.#observer = observer;
     this.#startedAt = spec.startedAt;

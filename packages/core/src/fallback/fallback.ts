@@ -62,6 +62,8 @@ export interface RunFacts {
   readonly onDropped: () => void;
 }
 
+const sentBody: RequestBody = { value: {}, bytes: undefined };
+
 interface Rejected {
   readonly failure: Failure;
   readonly headers: ResponseHeaders | undefined;
@@ -70,7 +72,7 @@ interface Rejected {
 
 export class FallbackRun {
   readonly #deps: FallbackDeps;
-  readonly #facts: RunFacts;
+  #facts: RunFacts;
   readonly #plan: Plan;
   readonly #trail: TrailEntry[] = [];
   readonly #rejected: Rejected[] = [];
@@ -276,6 +278,8 @@ export class FallbackRun {
     const own = this.#ownHeaders(holdMs, ttftMs);
     const headers = releasedHeaders(result.headers, facts.protocol, { streaming: facts.streaming, jsonBody, judged, encoded: !facts.gated }, own);
     const { writeStallTimeoutMs } = routed.target.timeouts;
+    // Nothing is sent again: a large request is not kept for as long as its answer streams.
+    this.#facts = { ...facts, body: sentBody, request: { ...facts.request, body: undefined } };
     this.#released = { type: "released", status, headers, body: result.body, writeStallTimeoutMs };
   }
 

@@ -26,7 +26,7 @@ const maxInformational = 32;
 const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
 
 export class UndiciCall extends AsyncResource implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler {
-  readonly request: UpstreamRequest;
+  request: UpstreamRequest;
   readonly #sender: CallSender;
   /** Undefined once nothing more may be called. */
   #handler: UpstreamHandler | undefined;
@@ -157,6 +157,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
         controller.abort(new Error("The provider sent nothing but informational answers"));
       return;
     }
+    // It is not sent again.
+    this.request = { ...this.request, body: undefined };
     this.runInAsyncScope(tellHead, undefined, this.#handler, status, headers);
   }
 

@@ -23,7 +23,8 @@ export interface TcpProvider {
 
 export type Play = (socket: Socket, request: TcpRequest, index: number) => void;
 
-export async function tcpProvider(play: Play): Promise<TcpProvider> {
+/** @param keep false: heads and bodies are dropped, for tests that look at memory */
+export async function tcpProvider(play: Play, keep = true): Promise<TcpProvider> {
   const requests: TcpRequest[] = [];
   const sockets = new Set<Socket>();
   let gone = 0;
@@ -37,7 +38,16 @@ export async function tcpProvider(play: Play): Promise<TcpProvider> {
       wake();
     });
     let received = Buffer.alloc(0);
+    let left = Infinity;
     socket.on("data", (bytes: Buffer) => {
+      if (!keep) {
+        if (left === Infinity) left = contentLength(bytes) + bytes.indexOf("\r\n\r\n") + 4;
+        left -= bytes.length;
+        if (left > 0) return;
+        const request = { head: "", body: Buffer.alloc(0) };
+        requests.push(request);
+        return play(socket, request, requests.length - 1);
+      }
       received = Buffer.concat([received, bytes]);
       for (let request = firstRequest(received); request !== undefined; request = firstRequest(received)) {
         received = received.subarray(request.length);
@@ -75,10 +85,15 @@ function firstRequest(received: Buffer): (TcpRequest & { readonly length: number
   const end = received.indexOf("\r\n\r\n");
   if (end === -1) return undefined;
   const head = received.subarray(0, end).toString("latin1");
-  const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
+  const length = contentLength(received);
   const start = end + 4;
   if (received.length < start + length) return undefined;
   return { head, body: received.subarray(start, start + length), length: start + length };
+}
+
+function contentLength(bytes: Buffer): number {
+  const head = bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 2).toString("latin1");
+  return Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
 }
 
 /** Writes `bytes` again and again until the other side closes. */
