@@ -156,9 +156,18 @@ class DefaultGateway implements Gateway {
       subject: request.identity?.subject,
       metadata: facts.metadata,
     });
-    const refused = this.#admission.tryEnter() ? undefined : await this.#admission.wait(request.signal);
+    const refused = this.#admission.tryEnter() ? undefined : await this.#waitForPlace(request.signal);
     if (refused === undefined) yield* this.#run(facts, recorder);
     else yield* this.#turnAway(facts, recorder, refused);
+  }
+
+  /** Undefined with a place among those that are served at once. */
+  async #waitForPlace(signal: AbortSignal): Promise<Failure | undefined> {
+    const refused = await this.#admission.wait(signal);
+    if (refused !== undefined || this.#closing === undefined) return refused;
+    // Let in by a request that ended in the same turn in which the gateway began to close.
+    this.#admission.leave();
+    return shutdown();
   }
 
   async *#run(facts: Understood, recorder: Recorder): AsyncGenerator<GatewayEvent, void, undefined> {

@@ -129,6 +129,20 @@ describe("close", () => {
     expect(waiting.failed).toMatchObject({ status: 503, failure: { kind: "shutdown" } });
   });
 
+  it("sends one away that was let in while the gateway began to close", async () => {
+    const world = stage({ targets: { a: mute, b: mute }, config: { limits: { maxConcurrent: 1, maxQueue: 5 } } });
+    const client = new AbortController();
+    send(world, { signal: client.signal });
+    const waiting = send(world);
+    await world.clock.advance(10);
+    client.abort();
+    const state = closing(world);
+    await waiting.done;
+    await world.clock.advance(0);
+    expect(waiting.failed).toMatchObject({ status: 503, failure: { kind: "shutdown" } });
+    expect([world.upstream.calls.length, state.closed]).toEqual([1, true]);
+  });
+
   it("does not wait for a reader that takes nothing", async () => {
     const world = stage({ targets: { a: stream([hi]) } });
     const run = sendUnread(world);

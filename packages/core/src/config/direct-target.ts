@@ -7,7 +7,8 @@ import { matchesName } from "./target-ref.js";
 /** The target, or undefined where the provider is unknown or `directModels` does not allow it. */
 export function directTarget(config: ResolvedConfig, provider: string, model: string): ResolvedTarget | undefined {
   const found = config.providers.get(provider);
-  if (found === undefined || model === "") return undefined;
+  // A star is no model: it would stand for whatever was asked for, which is the star.
+  if (found === undefined || model === "" || model === "*") return undefined;
   const { directModels } = config;
   const allowed =
     typeof directModels === "boolean"

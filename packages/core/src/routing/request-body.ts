@@ -49,8 +49,18 @@ export function encodeBody(body: RequestBody, edits: JsonEdits): Uint8Array {
     // Own keys only: a `__proto__` member of the client's JSON stays data. A member that is undefined is not written.
     return Buffer.from(JSON.stringify(Object.fromEntries([...Object.entries(body.value), ...changes])));
   }
+  // Of two members of one name the parser here took the last. A provider's may take the first: both are set.
+  for (const [key, value] of edits) if (value !== undefined && isRepeated(body.bytes, key)) changes.set(key, value);
   if (changes.size === 0) return body.bytes;
   return Buffer.from(editJsonObject(new TextDecoder().decode(body.bytes), changes));
+}
+
+/** Whether the name may stand more than once: a cheap look that may also find it in depth. */
+function isRepeated(bytes: Uint8Array, key: string): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const name = JSON.stringify(key);
+  const first = text.indexOf(name);
+  return first !== -1 && text.includes(name, first + name.length);
 }
 
 /** Whether the client asked for a stream. */

@@ -60,6 +60,7 @@ describe("models that clients name as provider/model", () => {
     expect(idOf({}, "a", "x/y")).toBe("a/x/y");
     expect(idOf({}, "c", "x")).toBeUndefined();
     expect(idOf({}, "a", "")).toBeUndefined();
+    expect(idOf({}, "a", "*")).toBeUndefined();
   });
 
   test("are not allowed beside virtual models, unless set", () => {

@@ -68,6 +68,11 @@ describe("the body for a target", () => {
     );
   });
 
+  it("has one model where the client named two: a provider's parser may take the first", () => {
+    const text = '{"model":"a","tools":[{"model":"deep"}],"model":"b"}';
+    expect(encoded(text, [["model", "b"]])).toBe('{"model":"b","tools":[{"model":"deep"}],"model":"b"}');
+  });
+
   it("of a parsed value is written anew, in its order", () => {
     expect(
       encoded({ parsed: { a: 1, model: "m", b: 2 } }, [
