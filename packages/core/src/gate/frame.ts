@@ -11,7 +11,14 @@ export type Frame =
   /** An SSE comment line, or white space before a JSON body. Counts as bytes only. */
   | { readonly kind: "comment"; readonly start: number; readonly end: number }
   /** Text outside the framing in which providers hide errors: an SSE field named `error`, bare JSON lines. */
-  | { readonly kind: "stray"; readonly data: string; readonly start: number; readonly end: number }
+  | {
+      readonly kind: "stray";
+      readonly data: string;
+      /** The value of a field named `error`: an error, whatever it says. */
+      readonly field?: boolean;
+      readonly start: number;
+      readonly end: number;
+    }
   /** One complete JSON value of a body that is JSON: the whole body, or one element of a top-level array. */
   | { readonly kind: "json"; readonly data: string; readonly start: number; readonly end: number }
   /** The body is no stream and no JSON: HTML, or text that is not in the framing. */

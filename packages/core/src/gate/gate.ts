@@ -259,7 +259,7 @@ export class Gate {
     if (input.type === "frame") {
       const { verdict } = input;
       if (verdict.kind === "neutral" && verdict.keepalive === true) return hold;
-      if (verdict.kind === "failure" && verdict.unexplained !== true) return this.#reject(verdict.failure);
+      if (verdict.kind === "failure" && verdict.unexplained !== true && verdict.saysNothing !== true) return this.#reject(verdict.failure);
     }
     return this.#reject(failures.unexplainedFailure());
   }

@@ -7,6 +7,7 @@
 
 import type { Failure } from "../errors.js";
 import { messageOf, presentable } from "./error-message.js";
+import { lookUpName } from "./error-names.js";
 import type { ParsedFrame } from "./protocols/protocol.js";
 import { retryHintMs } from "./retry-hint.js";
 import {
@@ -23,11 +24,14 @@ import {
 import type { FailureVerdict } from "./verdict.js";
 
 export interface InBandErrorTraits {
-  /** Chat Completions: `object: "error"`, a flat `{message, code | type}` without choices, `x_groq.error`. */
+  /** Chat Completions: `object: "error"`, a flat `{message, code or the type of a failure}` without choices, `x_groq.error`. */
   readonly flatErrors?: boolean;
   /** Responses API: the client's message is "wording (taxonomy)". */
   readonly nameInMessage?: boolean;
 }
+
+/** The code of a failure to which the provider gave none. */
+const unnamed = "upstream_error";
 
 /** In characters: an error that is no JSON may be anything, a stack trace too. */
 const maxTextLength = 500;
@@ -38,17 +42,17 @@ const maxTextLength = 500;
  */
 export function findInBandError(frame: ParsedFrame, traits: InBandErrorTraits): FailureVerdict | undefined {
   const { value } = frame;
-  const named = frame.source === "event" && frame.event === "error";
+  const named = frame.source !== "json" && frame.event === "error";
   if (isObject(value)) return verdictOf(failureIn(value, named, frame.source, traits));
   if (Array.isArray(value)) {
     for (const element of value) {
       const failure = isObject(element) ? failureIn(element, false, frame.source, traits) : undefined;
       if (failure !== undefined) return verdictOf(failure);
     }
-    return named ? verdictOf(failureFromError(value, undefined, traits)) : undefined;
+    return named && frame.source === "event" ? verdictOf(failureFromError(value, undefined, traits)) : undefined;
   }
-  if (named) return verdictOf(failureFromText(typeof value === "string" ? value : frame.data));
-  return frame.source === "stray" ? strayText(frame) : undefined;
+  if (frame.source === "stray") return strayText(frame);
+  return named ? verdictOf(failureFromText(typeof value === "string" ? value : frame.data)) : undefined;
 }
 
 /**
@@ -73,11 +77,16 @@ export function failureFromHttp(status: number, body: string, traits: InBandErro
   const carrier = nested === undefined ? undefined : value;
   const failure = describe(error, carrier, resolveHttpStatus(status, error, carrier), traits, "http");
   if (isObject(value)) return failure;
-  return { ...failure, code: "upstream_error", message: `The provider answered with HTTP status ${status}.` };
+  return { ...failure, code: unnamed, message: `The provider answered with HTTP status ${status}.` };
 }
 
 function verdictOf(failure: Failure | undefined): FailureVerdict | undefined {
   return failure === undefined ? undefined : { kind: "failure", failure };
+}
+
+/** Neither a name nor a status nor a word of the provider's. */
+export function saysNothing({ status, code, message }: Failure): boolean {
+  return status === 502 && code === unnamed && message === genericMessage(undefined);
 }
 
 function failureIn(
@@ -126,7 +135,7 @@ function hasOutputField(value: JsonObject): boolean {
 
 /** problem+json: `{"status": 429, "title": "Too Many Requests"}`. A whole body may have the number elsewhere too. */
 function isProblem(value: JsonObject, source: ParsedFrame["source"]): boolean {
-  if (hasOutputField(value)) return false;
+  if (hasOutputField(value) || (source === "event" && namesEvent(value))) return false;
   const numbers = [value["status"], value["status_code"], value["statusCode"], value["http_status_code"]];
   if (source !== "event") numbers.push(value["code"]);
   return numbers.some((number) => errorStatus(number) !== undefined);
@@ -135,8 +144,20 @@ function isProblem(value: JsonObject, source: ParsedFrame["source"]): boolean {
 function isFlatError(value: JsonObject): boolean {
   if (value["object"] === "error") return true;
   if (hasOutputField(value) || text(value["message"]) === undefined) return false;
-  const { code, type, error_type: errorType } = value;
-  return typeof code === "number" || [code, type, errorType].some((name) => text(name) !== undefined);
+  const { code, error_type: errorType } = value;
+  return typeof code === "number" || text(code) !== undefined || text(errorType) !== undefined || namesFailure(value["type"]);
+}
+
+/** An event of a stream has a type that says which: a number in it is no HTTP status. A problem's type is a URI. */
+function namesEvent(value: JsonObject): boolean {
+  const type = text(value["type"]) ?? text(value["event_type"]);
+  return type !== undefined && !/[:/]/.test(type) && !namesFailure(type);
+}
+
+/** `{"type": "info", "message"}` is news, not an error. */
+function namesFailure(type: unknown): boolean {
+  const name = text(type);
+  return name !== undefined && (/error|exception|fail/i.test(name) || lookUpName(name, "type") !== undefined);
 }
 
 /**
@@ -162,7 +183,7 @@ function failureFromText(content: string): Failure {
     kind: "in-band",
     status,
     ...(originalStatus === undefined ? {} : { originalStatus }),
-    code: status === 502 ? "upstream_error" : (code ?? "upstream_error"),
+    code: status === 502 ? unnamed : (code ?? unnamed),
     message: presentable(content, maxTextLength) ?? genericMessage(undefined),
     retryable,
   };
@@ -183,7 +204,7 @@ function describe(
   return {
     kind,
     status,
-    code: code ?? "upstream_error",
+    code: code ?? unnamed,
     message: clientMessage(wording, code, error, carrier, traits),
     retryable,
     ...(originalStatus === undefined ? {} : { originalStatus }),

@@ -19,6 +19,19 @@ export function opensJson(byte: number | undefined): boolean {
   return byte === openBrace || byte === openBracket;
 }
 
+/** Whether the text is one object or array. */
+export function isWholeJson(text: string): boolean {
+  // Most lines that are only part of a value end otherwise, and a failed parse is costly.
+  const last = text.trimEnd().at(-1);
+  if (last !== "}" && last !== "]") return false;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null;
+  } catch {
+    return false;
+  }
+}
+
 /** Finds where an object or array ends. Braces in strings do not count; whether the text is valid JSON is not asked. */
 export class JsonScanner {
   #depth: number = 0;

@@ -48,9 +48,11 @@ export class Judge {
           return undefined;
         }
         return { type: "frame", verdict: this.#classify(frame.event, frame.data, "event"), trailing };
-      case "json":
       case "stray":
-        return { type: "frame", verdict: this.#classify("", frame.data, frame.kind), trailing };
+        return { type: "frame", verdict: this.#classify(frame.field === true ? "error" : "", frame.data, "stray"), trailing };
+      case "json":
+        // A whole value is whole without a line end behind it.
+        return { type: "frame", verdict: this.#classify("", frame.data, "json"), trailing: false };
     }
   }
 

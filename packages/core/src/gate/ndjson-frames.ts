@@ -5,7 +5,7 @@
 
 import { ByteBuffer, decodeText } from "./byte-buffer.js";
 import type { Frame } from "./frame.js";
-import { JsonScanner, opensJson } from "./json-frames.js";
+import { isWholeJson, JsonScanner, opensJson } from "./json-frames.js";
 
 const tab = 0x09;
 const lineFeed = 0x0a;
@@ -45,9 +45,15 @@ export class NdjsonFrames {
   }
 
   end(total: number, frames: Frame[]): void {
+    // No value has ended with its line so far: what is left may be the whole body, an answer that is not streamed.
+    const whole = this.#opening !== undefined;
     this.#line(this.#partial.bytes, 0, this.#partial.length, total, frames);
     this.#partial.clear();
     if (this.#opening !== undefined) this.#close(this.#opening, total, frames);
+    const frame = frames[0];
+    if (whole && frame?.kind === "event" && isWholeJson(frame.data)) {
+      frames[0] = { kind: "json", data: frame.data, start: frame.start, end: frame.end };
+    }
   }
 
   #line(bytes: Uint8Array, start: number, end: number, lineEnd: number, frames: Frame[]): void {

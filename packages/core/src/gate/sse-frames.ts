@@ -8,7 +8,7 @@
 
 import { ByteBuffer, decodeText } from "./byte-buffer.js";
 import type { Frame } from "./frame.js";
-import { BareJson, opensJson } from "./json-frames.js";
+import { BareJson, isWholeJson, opensJson } from "./json-frames.js";
 
 const tab = 0x09;
 const lineFeed = 0x0a;
@@ -35,6 +35,8 @@ export class SseFrames {
   #dataLines: number = 0;
   /** The first data line as text: most events have no other. */
   #first: string = "";
+  /** The name that stood before it. */
+  #firstName: string = "";
   #firstBytes: number = 0;
   #firstStart: number = 0;
   #firstEnd: number = 0;
@@ -124,7 +126,8 @@ export class SseFrames {
           const nameStart = valueStart(bytes, start + 5, end);
           this.#beginField();
           this.#name = decodeText(bytes, nameStart, end);
-          this.#nameBytes = end - nameStart;
+          // The name before the first data line is kept as well.
+          this.#nameBytes = (this.#dataLines > 0 ? this.#nameBytes : 0) + end - nameStart;
           return;
         }
         if (!isField(bytes, start, end, errorName)) break;
@@ -151,16 +154,17 @@ export class SseFrames {
     this.#beginField();
     if (this.#dataLines === 0) {
       this.#first = decodeText(bytes, start, end);
+      this.#firstName = this.#name;
       this.#firstBytes = end - start;
       this.#firstStart = this.#lineStart;
       this.#firstEnd = lineEnd;
     } else {
       if (this.#dataLines === 1 && isWholeJson(this.#first)) {
         this.#lineMode = true;
-        this.#pushLine(this.#first, this.#firstStart, this.#firstEnd, frames);
+        this.#pushLine(this.#firstName, this.#first, this.#firstStart, this.#firstEnd, frames);
       }
       if (this.#lineMode) {
-        this.#pushLine(decodeText(bytes, start, end), this.#lineStart, lineEnd, frames);
+        this.#pushLine(this.#name, decodeText(bytes, start, end), this.#lineStart, lineEnd, frames);
       }
       this.#rest.appendByte(lineFeed);
       this.#rest.append(bytes, start, end);
@@ -168,14 +172,14 @@ export class SseFrames {
     this.#dataLines += 1;
   }
 
-  #pushLine(data: string, start: number, end: number, frames: Frame[]): void {
-    frames.push({ kind: "event", event: this.#name, data, line: true, start, end });
+  #pushLine(event: string, data: string, start: number, end: number, frames: Frame[]): void {
+    frames.push({ kind: "event", event, data, line: true, start, end });
   }
 
   #errorLine(bytes: Uint8Array, start: number, end: number, lineEnd: number, frames: Frame[]): void {
     this.#bare?.drop();
     const data = decodeText(bytes, start, end);
-    frames.push({ kind: "stray", data, start: this.#lineStart, end: lineEnd });
+    frames.push({ kind: "stray", data, field: true, start: this.#lineStart, end: lineEnd });
     this.#delivered = true;
   }
 
@@ -185,7 +189,7 @@ export class SseFrames {
       frames.push({ kind: "event", event: this.#name, data, start: this.#eventStart, end: lineEnd });
       this.#delivered = true;
       this.#dataLines = 0;
-      this.#first = "";
+      this.#first = this.#firstName = "";
       this.#rest.clear();
       this.#lineMode = false;
     }
@@ -229,16 +233,4 @@ function valueStart(bytes: Uint8Array, nameEnd: number, end: number): number {
   if (nameEnd === end) return end;
   const start = nameEnd + 1;
   return start < end && bytes[start] === space ? start + 1 : start;
-}
-
-function isWholeJson(text: string): boolean {
-  // Most lines that are only part of a value end otherwise, and a failed parse is costly.
-  const last = text.trimEnd().at(-1);
-  if (last !== "}" && last !== "]") return false;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null;
-  } catch {
-    return false;
-  }
 }

@@ -52,6 +52,8 @@ export interface FailureVerdict {
   readonly complete?: boolean;
   /** Neither code nor message: the next frame may hold the reason (Responses API, Microsoft Foundry). */
   readonly unexplained?: boolean;
+  /** The same of an `error` event: it is a failure, but explains none that came before it. */
+  readonly saysNothing?: boolean;
 }
 
 export const output: OutputVerdict = { kind: "output" };

@@ -98,7 +98,7 @@ describe("an SSE body", () => {
 describe("the lines that a strict SSE parser ignores", () => {
   it("gives the value of a field named error when its line ends", () => {
     expect(decodeOpen('data: 1\nerror: {"code":400}\n')).toEqual([
-      { kind: "stray", data: '{"code":400}', start: 8, end: 28 },
+      { kind: "stray", data: '{"code":400}', field: true, start: 8, end: 28 },
     ]);
     expect(brief(decodeOpen("data: 1\nerror: x\n\n"))).toEqual(["stray:x", "event::1"]);
   });

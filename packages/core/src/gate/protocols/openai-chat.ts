@@ -6,7 +6,7 @@
 import { createStreamDecoder } from "../frames.js";
 import { finishReasonFailure } from "../failures.js";
 import { findInBandError } from "../in-band-error.js";
-import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt } from "../json-value.js";
+import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt, type JsonObject } from "../json-value.js";
 import { completeOutput, neutral, output, type Verdict } from "../verdict.js";
 import { openaiErrorBody } from "./openai-error.js";
 import { encodeSse, type GateProtocol, type ParsedFrame } from "./protocol.js";
@@ -39,6 +39,14 @@ function isOutput(choice: unknown): boolean {
   return outputFields.some((field) => hasContent(delta[field]));
 }
 
+/** Cohere's own events have one delta and no choices: `{"type": "content-delta", "delta": {"message": {…}}}`. */
+function choicesOf(value: JsonObject): readonly unknown[] {
+  const { choices, delta } = value;
+  if (choices !== undefined || !isObject(delta)) return arrayAt(value, "choices");
+  const { message, finish_reason } = delta;
+  return [{ delta: { content: message }, finish_reason }];
+}
+
 /** The reason that says most: an outcome before a plain stop. Older Ollama sends an empty string on every chunk. */
 function finishReason(choices: readonly unknown[]): string | undefined {
   const reasons = choices.map((choice) => stringAt(choice, "finish_reason")).filter((reason) => reason !== undefined);
@@ -62,7 +70,7 @@ export function classifyChat(frame: ParsedFrame): Verdict {
   if (frame.data.trim() === "[DONE]") return { kind: "terminal", final: true, complete: true };
   const { value } = frame;
   if (!isObject(value)) return neutral;
-  const choices = arrayAt(value, "choices");
+  const choices = choicesOf(value);
   const failed = failedReason(choices);
   if (failed !== undefined) return { kind: "failure", failure: finishReasonFailure(failed) };
   const reason = finishReason(choices);

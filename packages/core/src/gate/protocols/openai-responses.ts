@@ -5,7 +5,7 @@
 
 import { createStreamDecoder } from "../frames.js";
 import { unexplainedFailure } from "../failures.js";
-import { failureFromError, findInBandError } from "../in-band-error.js";
+import { failureFromError, findInBandError, saysNothing } from "../in-band-error.js";
 import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt, type JsonObject } from "../json-value.js";
 import { completeOutput, keepalive, lifecycle, neutral, output, type FailureVerdict, type Verdict } from "../verdict.js";
 import { openaiErrorBody } from "./openai-error.js";
@@ -71,8 +71,10 @@ function wholeResponse(value: JsonObject): Verdict {
 }
 
 export function classifyResponses(frame: ParsedFrame): Verdict {
-  const verdict = findInBandError(frame, traits) ?? classifyEvent(frame);
+  const error = findInBandError(frame, traits);
   // `error` and `response.failed` are last events of this protocol.
+  if (error !== undefined) return { ...error, saysNothing: saysNothing(error.failure), complete: true };
+  const verdict = classifyEvent(frame);
   return verdict.kind === "failure" ? { ...verdict, complete: true } : verdict;
 }
 

@@ -16,7 +16,7 @@ export type ProtocolName =
   | "ollama";
 
 export interface ParsedFrame {
-  /** SSE event name; empty where there is none. */
+  /** SSE event name; empty where there is none. `error` for the value of an SSE field of that name. */
   readonly event: string;
   readonly data: string;
   /** `data` as JSON, or undefined when it is no JSON. */
