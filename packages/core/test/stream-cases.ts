@@ -1,10 +1,13 @@
 /** The recorded stream openings in fixtures/streams.jsonl, and streams made of them. */
 
 import { readFileSync } from "node:fs";
+import type { GateStreamOptions } from "../src/gate/gate-stream.js";
 
 export interface StreamCase {
   readonly id: string;
   readonly protocol: string;
+  /** Why the outcome is what it is. */
+  readonly note: string;
   readonly chunks: readonly Uint8Array[];
   /** `open`: decide with the connection still open; `stall`: nothing useful comes until the deadline. */
   readonly end: "open" | "eof" | "reset" | "stall";
@@ -14,7 +17,10 @@ export interface StreamCase {
     readonly status?: number;
     readonly code?: string;
     readonly retryable?: boolean;
+    readonly message?: string;
   };
+  /** What differs from the defaults of `gateStream`. */
+  readonly options?: Partial<GateStreamOptions>;
   /** The last chunk comes again and again until the deadline. */
   readonly repeatsLastChunk: boolean;
 }
@@ -25,14 +31,19 @@ interface Row extends Omit<StreamCase, "chunks" | "repeatsLastChunk"> {
   readonly also?: { readonly repeat_last_frame_until_deadline?: boolean };
 }
 
-export const streamCases: readonly StreamCase[] = readFileSync(new URL("./fixtures/streams.jsonl", import.meta.url), "utf8")
-  .split("\n")
-  .filter((line) => line !== "")
-  .map((line) => {
-    const { frames, encoding, also, ...row } = JSON.parse(line) as Row;
-    const chunks = frames.map((frame) => new Uint8Array(Buffer.from(frame, encoding ?? "utf8")));
-    return { ...row, chunks, repeatsLastChunk: also?.repeat_last_frame_until_deadline === true };
-  });
+/** @param file one case a line, in the folder of the fixtures */
+export function readCases(file: string): readonly StreamCase[] {
+  const lines = readFileSync(new URL(`./fixtures/${file}`, import.meta.url), "utf8").split("\n");
+  return lines
+    .filter((line) => line !== "")
+    .map((line) => {
+      const { frames, encoding, also, ...row } = JSON.parse(line) as Row;
+      const chunks = frames.map((frame) => new Uint8Array(Buffer.from(frame, encoding ?? "utf8")));
+      return { ...row, chunks, repeatsLastChunk: also?.repeat_last_frame_until_deadline === true };
+    });
+}
+
+export const streamCases: readonly StreamCase[] = readCases("streams.jsonl");
 
 /** An upstream that yields the chunks, then ends as told. `idle` settles when everything was taken and more is asked for. */
 export class CaseSource implements AsyncIterable<Uint8Array> {

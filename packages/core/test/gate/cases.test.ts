@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { gateStream } from "../../src/gate/gate-stream.js";
 import { protocols } from "../../src/gate/protocols/protocols.js";
 import { ManualClock } from "../../src/testing/index.js";
-import { bytewise, CaseSource, cutAt, joined, streamCases, type StreamCase } from "../stream-cases.js";
+import { bytewise, CaseSource, cutAt, joined, readCases, streamCases, type StreamCase } from "../stream-cases.js";
 
 /** Compressed bytes are the HTTP layer's business: the gate alone takes decoded ones. */
 const cases = streamCases.filter((one) => one.http.content_encoding === undefined && protocols.has(one.protocol));
@@ -15,6 +15,7 @@ interface Outcome {
   readonly status?: number;
   readonly code?: string;
   readonly retryable?: boolean;
+  readonly message?: string;
   readonly released?: string;
 }
 
@@ -22,7 +23,7 @@ async function outcomeOf(one: StreamCase, chunks: readonly Uint8Array[]): Promis
   const clock = new ManualClock();
   const source = new CaseSource(chunks, one.end);
   const timeout = one.end === "stall" ? { ttftTimeoutMs } : {};
-  const pending = gateStream(source, { protocol: one.protocol, contentType: one.http.content_type, clock, ...timeout });
+  const pending = gateStream(source, { protocol: one.protocol, contentType: one.http.content_type, clock, ...timeout, ...one.options });
   const settled = pending.then(() => "settled" as const);
   if (one.end === "stall") {
     await source.idle;
@@ -33,9 +34,9 @@ async function outcomeOf(one: StreamCase, chunks: readonly Uint8Array[]): Promis
   const result = await pending;
   expect(clock.pending).toBe(0);
   if (result.status === "rejected") {
-    const { status, code, retryable } = result.error;
+    const { status, code, retryable, message } = result.error;
     expect(source.returned || one.end === "eof" || one.end === "reset").toBe(true);
-    return { action: "fail", status, code, retryable };
+    return { action: "fail", status, code, retryable, message };
   }
   const wanted = joined(chunks).length;
   const released: Uint8Array[] = [];
@@ -79,5 +80,22 @@ describe("recorded stream openings", () => {
       }),
       { numRuns: 600 },
     );
+  });
+});
+
+/** Derived from the contract and the catalogue of formats: a sentence, a table row or a combination each. */
+describe("stream openings that the documents imply", () => {
+  const implied = readCases("more-streams.jsonl");
+
+  it.each([...protocols.keys()])("%s, as given, in one piece and one byte at a time", async (protocol) => {
+    const ours = implied.filter((one) => one.protocol === protocol);
+    expect(ours.length).toBeGreaterThan(0);
+    for (const one of ours) {
+      const whole = joined(one.chunks);
+      const ways = whole.length === 0 ? { given: one.chunks } : { given: one.chunks, whole: [whole], bytewise: bytewise(whole) };
+      for (const [way, chunks] of Object.entries(ways)) {
+        expect(await outcomeOf(one, chunks), `${one.id}, ${way}: ${one.note}`).toMatchObject(expected(one));
+      }
+    }
   });
 });
