@@ -145,7 +145,9 @@ function isFlatError(value: JsonObject): boolean {
   if (value["object"] === "error") return true;
   if (hasOutputField(value) || text(value["message"]) === undefined) return false;
   const { code, error_type: errorType } = value;
-  return typeof code === "number" || text(code) !== undefined || text(errorType) !== undefined || namesFailure(value["type"]);
+  return (
+    typeof code === "number" || text(code) !== undefined || text(errorType) !== undefined || namesFailure(value["type"])
+  );
 }
 
 /** An event of a stream has a type that says which: a number in it is no HTTP status. A problem's type is a URI. */
