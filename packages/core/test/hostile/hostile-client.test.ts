@@ -282,7 +282,7 @@ describe("a connection", () => {
     expect(observed.at(-1)).toMatchObject({ outcome: "client-abort" });
   });
 
-  it("that reads a byte at a time gets everything", async () => {
+  it("that reads little by little gets everything", async () => {
     const big = `: ${"x".repeat(200_000)}\n\n`;
     const { open } = await setting(
       (socket) => void socket.write(`${chunkedHead}${chunked(output)}${chunked(big)}${chunked(done)}0\r\n\r\n`),
