@@ -5,7 +5,7 @@ import type { GateInput } from "./gate.js";
 import { stringAt } from "./json-value.js";
 import type { GateProtocol, ParsedFrame } from "./protocols/protocol.js";
 import { mergeUsage, readUsage, type TokenUsage } from "./usage.js";
-import { foreign, malformed, neutral, type Verdict } from "./verdict.js";
+import { completeOutput, foreign, malformed, neutral, type Verdict } from "./verdict.js";
 
 /** Longest name of a model that is kept. */
 const maxModelLength = 200;
@@ -60,7 +60,11 @@ export class Judge {
     const value = parse(data);
     this.#note(value);
     const verdict = this.#protocol.classify({ event, data, value, source });
-    if (verdict.kind === "neutral" && source === "json" && this.#protocol.streamsJson !== true) return foreign;
+    if (source === "json" && this.#protocol.streamsJson !== true) {
+      // A whole answer is complete, whether or not it says so.
+      if (verdict.kind === "output") return completeOutput;
+      if (verdict.kind === "neutral") return foreign;
+    }
     if (verdict.kind === "neutral" && value === undefined) return malformed;
     if (source === "stray" && verdict.kind !== "failure") return neutral;
     return verdict;

@@ -21,3 +21,16 @@ describe("JSON that is no answer of the protocol", () => {
     expect(await codeOf(protocol, body)).toBe("502 upstream_invalid_body");
   });
 });
+
+describe("JSON that is a whole answer of the protocol", () => {
+  it.each([
+    ["openai-chat", '{"choices":[{"message":{"role":"assistant","content":"Hi"}}]}'],
+    ["ollama", '{"message":{"role":"assistant","content":"Hi"},"done":true}'],
+  ])("%s: %s is complete, whether or not it says why it ended", async (protocol, body) => {
+    const result = await gateStream(new CaseSource([Buffer.from(body)], "eof"), { protocol });
+    if (result.status === "rejected") throw result.error;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of result.body) chunks.push(chunk);
+    expect(Buffer.concat(chunks).toString()).toBe(body);
+  });
+});

@@ -34,6 +34,12 @@ describe("an NDJSON body", () => {
     expect(brief(ended(printed.trimEnd()))).toHaveLength(1);
   });
 
+  it("takes a body that is one value without a line end for JSON, not for a line", () => {
+    expect(ended('{"a":1}')).toEqual([{ kind: "json", data: '{"a":1}', start: 0, end: 7 }]);
+    expect(ended('{"a":').map((frame) => frame.kind)).toEqual(["event"]);
+    expect(ended('{"a":1}\n{"b":2}').map((frame) => frame.kind)).toEqual(["event", "event"]);
+  });
+
   it("ends a first value that was cut short where a line opens another", () => {
     expect(brief(open('{"a":\n{"b":2}\n{"c":\n{"d":4}\n'))).toEqual([
       'event::{"a":\n',

@@ -167,6 +167,11 @@ describe("an event with several data lines", () => {
     ]);
   });
 
+  it("names each single line by the name that stood before it", () => {
+    const frames = decodeOpen('event: a\ndata: {"n":1}\nevent: error\ndata: {"n":2}\n');
+    expect(brief(frames)).toEqual(['line:a:{"n":1}', 'line:error:{"n":2}']);
+  });
+
   it("is judged anew for each event", () => {
     const frames = brief(decodeOpen("data: {}\ndata: 1\n\ndata: 2\ndata: 3\n\n"));
     expect(frames).toEqual(["line::{}", "line::1", "event::{}\n1", "event::2\n3"]);

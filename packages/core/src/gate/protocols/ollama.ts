@@ -15,6 +15,8 @@ export function classifyOllama(frame: ParsedFrame): Verdict {
   if (!isObject(value)) return neutral;
   const message = objectAt(value, "message");
   const done = value["done"] === true;
+  // One line of a stream that was cut short, not a whole answer.
+  if (frame.source === "json" && !done) return neutral;
   const { content, thinking, images } = message;
   // `response` is the field of `/api/generate`, which some servers answer with.
   if (hasContent([content, thinking, images, value["response"]]) || arrayAt(message, "tool_calls").length > 0) {
