@@ -34,6 +34,18 @@ describe("the 93 traps of a streaming proxy", () => {
       expect(flat(sourceOf(file)).includes(flat(title)), `${file}: ${title}`).toBe(true);
   });
 
+  it("and the promises of SECURITY.md name tests that exist", () => {
+    const security = flat(readFileSync(new URL("../../../SECURITY.md", import.meta.url), "utf8"));
+    const promises = security.match(/`(?:core|express|koa)\/[^`]+`: "[^"]+"(?:, "[^"]+")*/g) ?? [];
+    expect(promises.length).toBeGreaterThan(12);
+    for (const promise of promises) {
+      const [, file = "", titles = ""] = /^`([^`]+)`: (.*)$/.exec(promise) ?? [];
+      for (const [, title = ""] of titles.matchAll(/"([^"]+)"/g)) {
+        expect(flat(sourceOf(file)).includes(title), `${file}: ${title}`).toBe(true);
+      }
+    }
+  });
+
   it("whose reason is that they do not apply stand in SECURITY.md", () => {
     const security = readFileSync(new URL("../../../SECURITY.md", import.meta.url), "utf8");
     for (const { reason } of Object.values(pitfalls)) if (reason !== undefined) expect(security).toContain(reason);
