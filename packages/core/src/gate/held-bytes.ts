@@ -47,14 +47,18 @@ export class HeldBytes {
     return pieces;
   }
 
-  /** The last `length` bytes, a piece at a time. */
-  tail(length: number): Uint8Array[] {
+  /** The last `length` bytes but for the very last `without`, a piece at a time. */
+  tail(length: number, without: number = 0): Uint8Array[] {
     const parts: Uint8Array[] = [];
     let left = length;
+    let skip = without;
     for (let index = this.#pieces.length - 1; index >= 0 && left > 0; index -= 1) {
       const piece = this.#pieces[index] as Uint8Array;
-      parts.unshift(piece.subarray(Math.max(0, piece.length - left)));
+      const end = Math.max(0, piece.length - skip);
+      skip = Math.max(0, skip - piece.length);
+      const start = Math.max(0, piece.length - left);
       left -= piece.length;
+      if (start < end) parts.unshift(piece.subarray(start, end));
     }
     return parts;
   }

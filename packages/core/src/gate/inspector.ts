@@ -4,7 +4,7 @@
  */
 
 import type { Failure } from "../errors.js";
-import { MarkerSearch } from "./byte-search.js";
+import { afterBlankLine, MarkerSearch } from "./byte-search.js";
 import type { Frame, FrameDecoder } from "./frame.js";
 import { createEventDecoder } from "./frames.js";
 import { Gate, type GateDeadline, type GateInput, type GateOutput, type GatePhase, type GateRules } from "./gate.js";
@@ -100,14 +100,12 @@ export class Inspector {
     if (this.#gate.phase === "closed") return { type: "ignore" };
     const committed = this.#gate.phase === "committed";
     if (chunk.length === 0) return committed ? forward : hold;
-    this.#position += chunk.length;
     this.#opening ??= chunk.find((byte) => !beforeBody.has(byte));
     if (committed) return this.#pushCommitted(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     const result = this.#judgeHeld(chunk);
-    if (result.type === "release") this.#startWatch();
-    else if (result.type === "hold") this.#held.settle();
+    if (result.type === "hold") this.#held.settle();
     return result;
   }
 
@@ -142,10 +140,34 @@ export class Inspector {
 
   #judgeHeld(chunk: Uint8Array): GateOutput {
     const first = this.#gate.step({ type: "bytes" });
-    const result = this.#judgeFrames(this.#decoder.push(chunk), false);
+    const result = this.#judgeByEvent(chunk);
     if (first.type === "release") return first;
     if (result.type !== "hold" || this.#heldBytes <= this.#maxHeldBytes) return result;
-    return this.#gate.step({ type: "limit" });
+    const limited = this.#gate.step({ type: "limit" });
+    if (limited.type === "release") this.#startWatch();
+    return limited;
+  }
+
+  /** One event at a time: what follows the one that releases is for the watch, which parses next to nothing. */
+  #judgeByEvent(chunk: Uint8Array): GateOutput {
+    let at = 0;
+    while (true) {
+      const end = this.#protocol.framing === "blank-line" ? afterBlankLine(chunk, at) : chunk.length;
+      const result = this.#judgeFrames(this.#decode(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end)), false);
+      if (result.type === "reject") return result;
+      if (this.#gate.phase === "committed") {
+        this.#startWatch();
+        if (end < chunk.length) this.#pushCommitted(chunk.subarray(end));
+        return result;
+      }
+      if (end === chunk.length) return result;
+      at = end;
+    }
+  }
+
+  #decode(bytes: Uint8Array): readonly Frame[] {
+    this.#position += bytes.length;
+    return this.#decoder.push(bytes);
   }
 
   /** Steps the machine through the frames. Those after the one that releases are read as released ones. */
@@ -174,6 +196,12 @@ export class Inspector {
     return output;
   }
 
+  /** The last `length` bytes that the decoder was given: what was held since is for the watch. */
+  #begun(length: number): readonly Uint8Array[] {
+    const later = this.#heldBytes - this.#position;
+    return length <= 0 ? [] : this.#held.tail(length + later, later);
+  }
+
   /** A body that is no stream only the decoder can follow. One of which nothing but white space has come may become one. */
   #startWatch(): void {
     if (this.#protocol.framing === "decoded" || this.#opening === undefined || this.#opening === lessThan || this.jsonBody) return;
@@ -187,7 +215,7 @@ export class Inspector {
         createDecoder: this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
         maxBytes: this.#maxHeldBytes,
       },
-      this.#held.tail(begun),
+      this.#begun(begun),
     );
     this.#watch.everything = this.#gate.complete;
     if (this.#watch.blind) this.#gate.step({ type: "blind" });
@@ -206,7 +234,7 @@ export class Inspector {
       if (watch.blind) this.#gate.step({ type: "blind" });
       return forward;
     }
-    this.#judgeFrames(this.#decoder.push(chunk), false);
+    this.#judgeFrames(this.#decode(chunk), false);
     // A body that never completes a value must not grow in the decoder.
     if (this.#decoder.pendingBytes > this.#maxHeldBytes) {
       this.#decoder = spent;

@@ -4,7 +4,7 @@
  */
 
 import { ByteBuffer } from "./byte-buffer.js";
-import { concatBytes, lastSequenceNumber, type MarkerSearch } from "./byte-search.js";
+import { concatBytes, lastByte, lastSequenceNumber, type MarkerSearch } from "./byte-search.js";
 import type { Frame, FrameDecoder } from "./frame.js";
 
 const LF = 10;
@@ -35,7 +35,7 @@ export class Watch {
   constructor(options: WatchOptions, begun: readonly Uint8Array[]) {
     this.#options = options;
     for (const part of begun) {
-      this.#marked ||= this.#isMarked(part);
+      this.#marked ||= this.#firstMarker(part) !== -1;
       this.#keep(part);
     }
   }
@@ -51,19 +51,19 @@ export class Watch {
 
   /** The frames worth judging that this chunk completes. */
   push(chunk: Uint8Array): readonly Frame[] {
-    const marked = this.#isMarked(chunk);
-    const boundary = this.#boundary(chunk);
+    const marker = this.#firstMarker(chunk);
+    const boundary = this.#boundary(chunk, chunk.length);
     if (boundary === 0) {
-      this.#marked ||= marked;
+      this.#marked ||= marker !== -1;
       this.#keep(chunk);
       return none;
     }
-    const frames = this.#complete(chunk.subarray(0, boundary), marked || this.#marked || this.everything);
+    const frames = this.#complete(chunk.subarray(0, boundary), marker);
     this.#tail.clear();
     this.#marked = false;
     if (boundary < chunk.length) {
       const rest = chunk.subarray(boundary);
-      this.#marked = marked && this.#options.search.hits(rest);
+      this.#marked = marker !== -1 && this.#options.search.first(rest) !== -1;
       this.#keep(rest);
     }
     return frames;
@@ -76,18 +76,24 @@ export class Watch {
     return [...decoder.push(this.#kept()), ...decoder.end()];
   }
 
-  /** @param last what completes the frame under way, and whole frames behind it */
-  #complete(last: Uint8Array, decode: boolean): readonly Frame[] {
+  /**
+   * @param last what completes the frame under way, and whole frames behind it
+   * @param marker where the first marker begins; at most 0 where it is in the frame under way; -1: nowhere
+   */
+  #complete(last: Uint8Array, marker: number): readonly Frame[] {
     const { numbered, createDecoder } = this.#options;
+    const whole = this.everything || this.#marked || (marker !== -1 && marker < last.length && this.#boundary(last, marker) === 0);
     let number = numbered ? lastSequenceNumber(last) : undefined;
     let bytes = last;
-    if (this.#tail.length > 0 && (decode || (numbered && number === undefined))) {
+    if (this.#tail.length > 0 && (whole || (numbered && number === undefined))) {
       this.#tail.append(last, 0, last.length);
       bytes = this.#kept();
       if (numbered) number ??= lastSequenceNumber(bytes);
     }
     this.#sequenceNumber = number ?? this.#sequenceNumber;
-    return decode ? createDecoder().push(bytes) : none;
+    if (whole) return createDecoder().push(bytes);
+    // From the frame with the first marker on: what comes before it in a large chunk is not worth a parse.
+    return marker === -1 || marker >= last.length ? none : createDecoder().push(last.subarray(this.#boundary(last, marker)));
   }
 
   #kept(): Uint8Array {
@@ -104,27 +110,29 @@ export class Watch {
     this.#tail.append(chunk, 0, chunk.length);
   }
 
-  /** Whether a marker stands in the chunk, or over its border with what came before. */
-  #isMarked(chunk: Uint8Array): boolean {
+  /** Where the first marker begins in the chunk: 0 for one that lies over the border with what came before; -1: nowhere. */
+  #firstMarker(chunk: Uint8Array): number {
     const { search } = this.#options;
-    if (search.hits(chunk)) return true;
     const { length } = this.#tail;
-    if (length === 0) return false;
-    const before = this.#tail.bytes.subarray(Math.max(0, length - search.overlap), length);
-    return search.hits(concatBytes([before, chunk.subarray(0, search.overlap)]));
+    if (length > 0) {
+      const before = this.#tail.bytes.subarray(Math.max(0, length - search.overlap), length);
+      if (search.first(concatBytes([before, chunk.subarray(0, search.overlap)])) !== -1) return 0;
+    }
+    return search.first(chunk);
   }
 
-  /** Where the last complete frame ends in the chunk; 0 if none does. */
-  #boundary(chunk: Uint8Array): number {
-    if (this.#options.framing === "line") return chunk.lastIndexOf(LF) + 1;
+  /** Where the last frame that is complete before `end` ends in the chunk; 0 if none does. */
+  #boundary(chunk: Uint8Array, end: number): number {
+    const last = end - 1;
+    if (this.#options.framing === "line") return lastByte(chunk, LF, last) + 1;
     // Most chunks end with a blank line: the first look decides, without a search.
-    if (chunk.length > 0 && this.#endsBlankLine(chunk, chunk.length - 1)) return chunk.length;
-    let lf = chunk.lastIndexOf(LF);
-    let cr = chunk.lastIndexOf(CR);
+    if (last >= 0 && this.#endsBlankLine(chunk, last)) return end;
+    let lf = lastByte(chunk, LF, last);
+    let cr = lastByte(chunk, CR, last);
     for (let at = Math.max(lf, cr); at >= 0; at = Math.max(lf, cr)) {
       if (this.#endsBlankLine(chunk, at)) return at + 1;
-      if (at === lf) lf = at === 0 ? -1 : chunk.lastIndexOf(LF, at - 1);
-      else cr = at === 0 ? -1 : chunk.lastIndexOf(CR, at - 1);
+      if (at === lf) lf = lastByte(chunk, LF, at - 1);
+      else cr = lastByte(chunk, CR, at - 1);
     }
     return 0;
   }

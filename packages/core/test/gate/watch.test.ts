@@ -114,6 +114,11 @@ describe("the watch", () => {
     expect(push(watching, ":2}\n")).toEqual([]);
   });
 
+  it("decodes from the frame with the first marker on", () => {
+    const watching = watch();
+    expect(push(watching, "data: a\n\ndata: b\n\ndata: error\n\ndata: c\n\ndata: d")).toEqual(["error", "c"]);
+  });
+
   it("decodes everything once it is told to", () => {
     const watching = watch();
     watching.everything = true;
@@ -257,8 +262,7 @@ const pools: readonly (readonly [GateProtocol, string, readonly ((sequence: numb
     [
       ...chatHealthy().slice(1).map(constant),
       constant(sseEvent({ error: { message: "no", code: 503 } })),
-      constant(sseEvent({ message: "no", type: "too_many_requests", param: "q", code: "too_many_requests" })),
-      constant(sseEvent({ status: 429, title: "Too Many Requests" })),
+      constant(sseEvent({ message: "no", type: "too_many_requests_error", param: "q", code: "too_many_requests" })),
       constant("error: {\"code\":400}\n\n"),
       constant('{\n  "error": {"code": 503}\n}\n'),
       constant('data: {"choices":[]}\ndata: [DONE]\n\n'),
