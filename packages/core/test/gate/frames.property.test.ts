@@ -2,11 +2,16 @@ import { createParser } from "eventsource-parser";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import type { Frame } from "../../src/gate/frame.js";
+import type { Frame, FrameDecoder } from "../../src/gate/frame.js";
 import { createNdjsonDecoder, createStreamDecoder } from "../../src/gate/frames.js";
+import { protocols } from "../../src/gate/protocols/protocols.js";
+import { overloadStreams } from "../fixtures/healthy-overload.js";
+import { healthyStreams } from "../fixtures/healthy.js";
+import { joined, readCases, streamCases } from "../stream-cases.js";
 import { bytes, decode, splittings } from "./decode-frames.js";
 
-/** Raise to 5,000 for a thorough run. */
+/** Against the other parser. */
+const differentialRuns = 5_000;
 const runs = 1_000;
 
 const lineEnd = fc.constantFrom("\n", "\r", "\r\n");
@@ -78,6 +83,10 @@ function expectedEvents(stream: Uint8Array): [string, string][] {
   return events;
 }
 
+function decodeInto(decoder: FrameDecoder): (chunk: Uint8Array) => Frame[] {
+  return (chunk) => decoder.push(chunk);
+}
+
 function eventsOf(frames: readonly Frame[]): [string, string][] {
   return frames.flatMap((frame): [string, string][] =>
     frame.kind === "event" && !frame.line ? [[frame.event, frame.data]] : [],
@@ -95,8 +104,23 @@ describe("the events of any stream", () => {
           expect(eventsOf(chunks.flatMap((chunk) => decoder.push(chunk)))).toEqual(expected);
         }
       }),
-      { numRuns: runs },
+      { numRuns: differentialRuns },
     );
+  });
+
+  it("are those of eventsource-parser for every SSE fixture, whole, bytewise and as recorded", () => {
+    const recorded = [...streamCases, ...readCases("more-streams.jsonl")]
+      .filter(({ protocol, http }) => protocols.get(protocol)?.framing === "blank-line" && http.content_encoding === undefined)
+      .map(({ chunks }) => chunks);
+    const fixtures = [...recorded, ...[...healthyStreams, ...overloadStreams].map(({ wire }) => [bytes(wire)])].filter((chunks) =>
+      isEventStream(new TextDecoder().decode(joined(chunks))),
+    );
+    expect(fixtures.length).toBeGreaterThan(500);
+    for (const chunks of fixtures) {
+      const whole = joined(chunks);
+      const expected = expectedEvents(whole);
+      for (const split of [chunks, ...splittings(whole, [7])]) expect(eventsOf(split.flatMap(decodeInto(createStreamDecoder())))).toEqual(expected);
+    }
   });
 
   it("are those of eventsource-parser where the bytes are not UTF-8", { timeout: 120_000 }, () => {
