@@ -7,7 +7,7 @@
 const core = "^packages/core/src";
 
 /** Everything in core from `attempt` upwards: what the machines and the data folders must not know. */
-const drivers = `${core}/(fallback/(attempt|fallback)|gateway|index|http/|upstream/|testing/)`;
+const drivers = `${core}/(fallback/(attempt|fallback|late-call|released-attempt|run-|target-request)|gateway|index|http/|upstream/|testing/)`;
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 export default {

@@ -3,7 +3,7 @@
 import type { Clock } from "./clock.js";
 import type { ResolvedConfig } from "./config/resolved.js";
 import type { Failure } from "./errors.js";
-import type { RunFacts } from "./fallback/fallback.js";
+import type { RunFacts } from "./fallback/run-facts.js";
 import type { GateProtocol } from "./gate/protocols/protocol.js";
 import { protocols } from "./gate/protocols/protocols.js";
 import type { GatewayRequest } from "./request.js";

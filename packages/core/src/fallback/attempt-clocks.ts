@@ -1,7 +1,22 @@
 /** The clocks of one attempt, out of the configuration and the request. */
 
 import type { ResolvedGateOptions, ResolvedTimeouts } from "../config/resolved.js";
-import type { AttemptClocks } from "./attempt.js";
+
+/** Lengths in ms; absent: off. */
+export interface AttemptClocks {
+  readonly ttftTimeoutMs: number | undefined;
+  readonly requestTimeoutMs: number;
+  /** The request timeout ends at release. */
+  readonly requestTimeoutEndsAtRelease: boolean;
+  readonly idleTimeoutMs: number | undefined;
+  readonly connectTimeoutMs: number;
+  /** Over all attempts up to release, or this attempt's share of it: when, and how long it was. */
+  readonly total: { readonly at: number; readonly timeoutMs: number } | undefined;
+  /** 0: never. Not applied under a TTFT timeout. */
+  readonly maxHoldMs: number;
+  readonly failureDetailTimeoutMs: number;
+  readonly writeStallTimeoutMs: number;
+}
 
 export interface ClockFacts {
   readonly streaming: boolean;

@@ -1,7 +1,6 @@
 /** The request as one target gets it. */
 
 import type { Clock } from "../clock.js";
-import type { ResolvedConfig } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
 import type { TraceHeaders } from "../observability/observer.js";
 import type { GatewayRequest } from "../request.js";
@@ -21,7 +20,6 @@ export interface TargetRequestFacts {
   readonly route: Route;
   readonly request: GatewayRequest;
   readonly body: RequestBody;
-  readonly config: ResolvedConfig;
   readonly clock: Clock;
   /** Trace context of the attempt, in place of the client's. */
   readonly trace?: TraceHeaders | undefined;

@@ -1,0 +1,96 @@
+/** The clocks of one attempt as they run: what arms, moves and ends each. */
+
+import type { Clock } from "../clock.js";
+import type { GateDeadline } from "../gate/gate.js";
+import type { AttemptClocks } from "./attempt-clocks.js";
+import { Deadlines } from "./deadlines.js";
+
+export type AttemptDeadline = GateDeadline | "connect";
+
+const beforeRelease: readonly AttemptDeadline[] = ["connect", "ttft", "total", "hold", "detail"];
+
+export class AttemptTimers {
+  readonly #clocks: AttemptClocks;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines<AttemptDeadline>;
+  #holdArmed = false;
+  #detailArmed = false;
+  #pausedSince: number | undefined;
+  #pausedMs = 0;
+  #stopped = false;
+
+  constructor(clocks: AttemptClocks, clock: Clock, onExpire: (deadline: AttemptDeadline, timeoutMs: number) => void) {
+    this.#clocks = clocks;
+    this.#clock = clock;
+    this.#deadlines = new Deadlines(clock, onExpire);
+  }
+
+  /** How long the client took nothing, in ms. */
+  get pausedMs(): number {
+    return this.#pausedMs;
+  }
+
+  /** @param startedAt of the attempt; connecting begins now */
+  start(startedAt: number): void {
+    const { connectTimeoutMs, ttftTimeoutMs, requestTimeoutMs, total } = this.#clocks;
+    this.#in("connect", connectTimeoutMs);
+    if (ttftTimeoutMs !== undefined) this.#deadlines.set("ttft", startedAt + ttftTimeoutMs, ttftTimeoutMs);
+    this.#deadlines.set("request", startedAt + requestTimeoutMs, requestTimeoutMs);
+    if (total !== undefined) this.#deadlines.set("total", total.at, total.timeoutMs);
+    this.touch();
+  }
+
+  connected(): void {
+    this.#deadlines.clear("connect");
+  }
+
+  /** Any byte re-arms the idle clock. While the client takes nothing, the provider's silence is no fault of its own. */
+  touch(): void {
+    const { idleTimeoutMs } = this.#clocks;
+    if (idleTimeoutMs === undefined || this.#pausedSince !== undefined || this.#stopped) return;
+    this.#in("idle", idleTimeoutMs);
+  }
+
+  /** An event is held: the first one starts the hold clock. A provider that queues a request may send comments for minutes. */
+  holdsEvent(): void {
+    const { maxHoldMs, ttftTimeoutMs } = this.#clocks;
+    if (this.#holdArmed || maxHoldMs === 0 || ttftTimeoutMs !== undefined) return;
+    this.#holdArmed = true;
+    this.#in("hold", maxHoldMs);
+  }
+
+  /** The reason of a failure is awaited. Once: a provider that only keeps the connection alive does not move it. */
+  awaitDetail(): void {
+    if (this.#detailArmed) return;
+    this.#detailArmed = true;
+    this.#in("detail", this.#clocks.failureDetailTimeoutMs);
+  }
+
+  release(): void {
+    for (const deadline of beforeRelease) this.#deadlines.clear(deadline);
+    if (this.#clocks.requestTimeoutEndsAtRelease) this.#deadlines.clear("request");
+  }
+
+  /** The client takes nothing for the moment. */
+  pause(): void {
+    this.#pausedSince ??= this.#clock.now();
+    this.#deadlines.clear("idle");
+  }
+
+  resume(): void {
+    if (this.#pausedSince === undefined) return;
+    this.#pausedMs += this.#clock.now() - this.#pausedSince;
+    this.#pausedSince = undefined;
+    this.touch();
+  }
+
+  /** Ends all, for good. */
+  stop(): void {
+    this.#stopped = true;
+    this.#deadlines.stop();
+  }
+
+  #in(deadline: AttemptDeadline, timeoutMs: number): void {
+    this.#deadlines.set(deadline, this.#clock.now() + timeoutMs, timeoutMs);
+  }
+}
