@@ -19,7 +19,7 @@ export function gatewayConfig(settings: Readonly<Record<keyof typeof serverVaria
       openai: { type: "openai", baseUrl: settings.OPENAI_URL, apiKey: settings.OPENAI_API_KEY },
     },
     models: {
-      // Clients ask for "chat"; they never learn which model it is. The second target takes over when the first one
+      // Clients ask for "chat" and need not know which model it is; `x-tfy-resolved-model` tells them. The second target takes over when the first one
       // answers with an error, reports one inside its stream, stays silent for 20 s, or ends without output.
       chat: {
         routing: "priority",
