@@ -31,7 +31,8 @@ export type Standing = "available" | "resting" | "due" | "probing";
 
 /** Handed out when an attempt begins, handed back with its outcome. */
 export interface AttemptToken {
-  readonly epoch: number;
+  /** Of the latest rest or recovery that it knows. */
+  epoch: number;
 }
 
 /** What an outcome changed, for the records. */
@@ -84,6 +85,8 @@ export class Cooldown {
     if (rest === undefined || token.epoch !== this.#epoch) return undefined;
     this.#store.setRest(this.#target, undefined);
     this.#follow();
+    // Its stream may still break, and that counts.
+    token.epoch = this.#epoch;
     return { type: "recovery" };
   }
 

@@ -140,6 +140,14 @@ describe("a target whose rest is over", () => {
     expect(fail(cooldown, now)).toMatchObject({ rest: { streak: 1, until: now + 30_000 } });
   });
 
+  it("counts a probe that was released and then broke as its first failure", () => {
+    const { cooldown } = rested();
+    const probe = cooldown.begin(over);
+    expect(cooldown.succeed(probe)).toEqual({ type: "recovery" });
+    expect(cooldown.fail(probe, over + 10, undefined)).toBeUndefined();
+    expect(fail(cooldown, over + 20)).toMatchObject({ type: "rest", rest: { streak: 1 } });
+  });
+
   it("is probed again when the probe ends without an outcome", () => {
     const { cooldown } = rested();
     cooldown.abandon(cooldown.begin(over));
