@@ -146,6 +146,15 @@ describe("silence, with the default clocks", () => {
   });
 });
 
+describe("a connect timeout of the HTTP client", () => {
+  it("is one of ours, should it come first", async () => {
+    const error = Object.assign(new Error("Connect Timeout Error"), { code: "UND_ERR_CONNECT_TIMEOUT" });
+    const { run, scene } = await alone({ steps: [{ type: "error", error, after: 0 }] });
+    expect(run.failed?.failure).toMatchObject({ kind: "connect-timeout", status: 504, code: "upstream_connect_error" });
+    expectOver(scene);
+  });
+});
+
 describe("the hold limit", () => {
   it("releases what is held", async () => {
     const { clock, run, scene } = await alone(

@@ -12,6 +12,7 @@ import { Inspector } from "../gate/inspector.js";
 import { UsageReader } from "../gate/usage-reader.js";
 import type { ResponseHeaders } from "../response-headers.js";
 import { isUndecodableBody } from "../upstream/decoding.js";
+import { isConnectTimeout } from "../upstream/network-error.js";
 import type { UpstreamClient, UpstreamHandler } from "../upstream/upstream.js";
 import type { AttemptObserver, AttemptReleased, AttemptResult, AttemptSpec } from "./attempt-spec.js";
 import { AttemptTimers, type AttemptDeadline } from "./attempt-timers.js";
@@ -137,7 +138,7 @@ export class Attempt implements UpstreamHandler {
     const state = this.#state;
     switch (state.phase) {
       case "waiting":
-        return this.#reject(failures.networkFailure(cause, this.#connected));
+        return this.#reject(this.#unanswered(cause));
       case "error-answer":
         return this.#rejectErrorAnswer(state.answer);
       case "gated":
@@ -146,6 +147,12 @@ export class Attempt implements UpstreamHandler {
       case "released":
         return state.released.onError(cause);
     }
+  }
+
+  /** The HTTP client and the system have connect timeouts of their own, which may come first. */
+  #unanswered(cause: Error): Failure {
+    if (this.#connected || !isConnectTimeout(cause)) return failures.networkFailure(cause, this.#connected);
+    return { ...failures.connectTimeout(this.#spec.clocks.connectTimeoutMs), cause };
   }
 
   #onDeadline(deadline: AttemptDeadline, timeoutMs: number): void {
