@@ -14,7 +14,7 @@ import { AttemptRecord, type AttemptRun } from "./attempt-record.js";
 import type { AttemptRejected, AttemptReleased } from "./attempt-spec.js";
 import type { Attempt } from "./attempt.js";
 import { Plan, type PlanOutput } from "./plan.js";
-import { rejected, runAttempt, type AttemptOutcome, type AttemptStep, type Runner } from "./run-attempt.js";
+import { rejectedUnsent, runAttempt, type AttemptOutcome, type AttemptStep, type Runner } from "./run-attempt.js";
 import { withoutBody, type FallbackDeps, type RunFacts } from "./run-facts.js";
 import { RunRecord, type CutStream } from "./run-record.js";
 
@@ -73,7 +73,7 @@ export class FallbackRun implements AttemptRun, Runner {
     } finally {
       // A consumer that stops iterating has left, too.
       if (!this.#committed) {
-        this.#clientLeft(clientAbort(), {});
+        this.#record.clientLeft(clientAbort(), {});
         this.#attemptRecord?.leave();
       }
       if (!this.#committed || this.#record.over) signal.removeEventListener("abort", this.#onAbort);
@@ -145,7 +145,7 @@ export class FallbackRun implements AttemptRun, Runner {
     const status = this.#released?.status ?? 200;
     // A client that leaves at the error event which it was sent has seen a failure.
     if (failed !== undefined) this.#record.end("failure", status, failed);
-    else if (left !== undefined) this.#clientLeft(left, cut);
+    else if (left !== undefined) this.#record.clientLeft(left, cut);
     else this.#record.end("success", status, undefined);
   }
 
@@ -165,7 +165,7 @@ export class FallbackRun implements AttemptRun, Runner {
       return await runAttempt(this.#deps, this.#facts, step, attempt, this);
     } catch (bug) {
       // It has its end in the records all the same.
-      if (this.#released === undefined) this.#reject(attempt, rejected(internal(bug), 0), false);
+      if (this.#released === undefined) this.#reject(attempt, rejectedUnsent(internal(bug), 0), false);
       throw bug;
     }
   }
@@ -199,11 +199,6 @@ export class FallbackRun implements AttemptRun, Runner {
     const { protocol, requestId } = this.#facts;
     this.#record.end("failure", failure.status, failure);
     return failedEvent(protocol, failure, undefined, this.#record.ownHeaders(0, 0), requestId);
-  }
-
-  #clientLeft(failure: Failure, cut: CutStream): void {
-    const status = this.#committed ? (this.#released?.status ?? 200) : failure.status;
-    this.#record.clientLeft(failure, status, cut);
   }
 
   #abort(): void {

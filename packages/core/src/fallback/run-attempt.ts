@@ -48,8 +48,8 @@ export async function runAttempt(
     anotherTarget,
   });
   const unsent = reasonNotToSend(clocks, clock.now(), facts.request.signal) ?? runner.stopped;
-  if (unsent !== undefined) return { result: rejected(unsent, clock.now() - startedAt), clientCredential: false };
-  if (isFailure(request)) return { result: rejected(request, clock.now() - startedAt), clientCredential: false };
+  if (unsent !== undefined) return { result: rejectedUnsent(unsent, clock.now() - startedAt), clientCredential: false };
+  if (isFailure(request)) return { result: rejectedUnsent(request, clock.now() - startedAt), clientCredential: false };
   record.keep(request.secrets);
   const spec = attemptSpec(deps, facts, step, record, request, clocks, startedAt);
   const { attempt, result } = Attempt.run(spec, deps.client, clock, record);
@@ -94,7 +94,7 @@ function reasonNotToSend({ total }: AttemptClocks, now: number, client: AbortSig
 }
 
 /** An attempt that came to nothing before anything was sent. */
-export function rejected(failure: Failure, durationMs: number): AttemptRejected {
+export function rejectedUnsent(failure: Failure, durationMs: number): AttemptRejected {
   return { type: "rejected", failure, headers: undefined, durationMs, holdMs: 0, usage: undefined };
 }
 

@@ -86,10 +86,10 @@ export class RunRecord {
   }
 
   /** The client left, or takes nothing. */
-  clientLeft(failure: Failure, status: number, cut: CutStream): void {
+  clientLeft(failure: Failure, cut: CutStream): void {
     if (this.#over) return;
     this.#recorder.record({ type: "client-abort", phase: this.#released ? "streaming" : "waiting", failure, ...cut });
-    this.end("client-abort", status, failure);
+    this.end("client-abort", failure.status, failure);
   }
 
   /** The last event, once. */

@@ -177,7 +177,7 @@ export interface ClientAbortEvent extends RequestFacts {
 /** The last event of every request. */
 export interface RequestEndEvent extends RequestFacts {
   readonly type: "request-end";
-  /** What the client got: the status sent, or 499 when it left before one. */
+  /** What the client got, or 499 where it left or took no bytes: also after it was sent a status (`released`). */
   readonly status: number;
   /**
    * `success`; `failure`: of the last target, or of a stream after release, or a bug; `refused`: answered without an

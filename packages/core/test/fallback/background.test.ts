@@ -23,7 +23,7 @@ function expectClientAbort(scene: Stage, phase: "waiting" | "streaming"): void {
     { phase, failure: { status: 499 } },
   ]);
   expect(requestEnds(scene)).toMatchObject([
-    { outcome: "client-abort", status: phase === "waiting" ? 499 : 200, failure: { status: 499 } },
+    { outcome: "client-abort", status: 499, released: phase === "streaming", failure: { status: 499 } },
   ]);
   expect(scene.observed.filter((event) => event.type === "stream-fail")).toEqual([]);
 }

@@ -48,7 +48,7 @@ function expectClientAbort(scene: Stage, phase: "waiting" | "streaming"): void {
     { phase, failure: { status: 499 } },
   ]);
   expect(requestEnds(scene)).toMatchObject([
-    { outcome: "client-abort", status: phase === "waiting" ? 499 : 200, failure: { status: 499 } },
+    { outcome: "client-abort", status: 499, released: phase === "streaming", failure: { status: 499 } },
   ]);
   expect(scene.observed.filter((event) => event.type === "stream-fail")).toEqual([]);
 }
@@ -185,7 +185,7 @@ describe("a client that leaves while streaming", () => {
     await scene.clock.advance(100);
     run.released?.body.cancel("write-stall");
     expect(requestEnds(scene)).toMatchObject([
-      { outcome: "client-abort", failure: { kind: "write-stall", status: 499 } },
+      { outcome: "client-abort", status: 499, failure: { kind: "write-stall", status: 499 } },
     ]);
     expect(scene.upstream.calls[0].aborted).toBe(true);
     expectOver(scene);
