@@ -47,12 +47,15 @@ export function lastByte(chunk: Uint8Array, byte: number, from: number): number 
 }
 
 const blankLine = encoder.encode("\n\n");
+const blankCrLfLine = encoder.encode("\r\n\r\n");
 
-/** Just after the first blank line with line feeds at or after `from`; the length of the chunk if there is none. */
+/** Just after the first blank line at or after `from`; the length of the chunk if there is none, or none that is quickly found. */
 export function afterBlankLine(chunk: Uint8Array, from: number): number {
-  const bytes = asNative(chunk);
-  const at = bytes === undefined ? scan(chunk, blankLine, from) : bytes.indexOf(blankLine, from);
-  return at === -1 ? chunk.length : at + blankLine.length;
+  for (const blank of [blankLine, blankCrLfLine]) {
+    const at = asNative(chunk)?.indexOf(blank, from) ?? scan(chunk, blank, from);
+    if (at !== -1) return at + blank.length;
+  }
+  return chunk.length;
 }
 
 const sequenceKey = encoder.encode('"sequence_number"');

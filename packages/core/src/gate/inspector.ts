@@ -117,6 +117,8 @@ export class Inspector {
   }
 
   error(cause: unknown): GateOutput {
+    // After release what came before the break may say why, or that nothing is missing.
+    if (this.#gate.phase === "committed" && this.#watch !== undefined) this.#judgeFrames(this.#watch.end(), true);
     return this.#gate.step({ type: "error", cause });
   }
 

@@ -77,7 +77,7 @@ export const anthropicMessages: GateProtocol = {
   classify: classifyAnthropic,
   alwaysReportsUsage: true,
   // `message_stop`, and `message_delta`, which holds the usage.
-  watchMarkers: ["message_", "error"],
+  watchMarkers: ["message_", "rror"],
   contentType: "text/event-stream; charset=utf-8",
   // Claude Code retries a connection that breaks, but takes an error event for the end.
   onMidStreamFailure: "abort",

@@ -82,7 +82,7 @@ export const geminiInteractions: GateProtocol = {
   framing: "blank-line",
   classify: classifyInteractions,
   alwaysReportsUsage: true,
-  watchMarkers: ["interaction.complete", "error"],
+  watchMarkers: [".compl", "rror"],
   contentType: "text/event-stream; charset=utf-8",
   onMidStreamFailure: "event",
   errorBody: (failure) => JSON.stringify({ error: interactionsError(failure) }),

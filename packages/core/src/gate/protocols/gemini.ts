@@ -69,7 +69,7 @@ export const gemini: GateProtocol = {
   streamsJson: true,
   classify: classifyGemini,
   alwaysReportsUsage: true,
-  watchMarkers: ["finishReason", "blockReason", "error"],
+  watchMarkers: ["hReaso", "kReaso", "rror"],
   contentType: "text/event-stream; charset=utf-8",
   onMidStreamFailure: "event",
   errorBody: (failure) => JSON.stringify(googleError(failure)),

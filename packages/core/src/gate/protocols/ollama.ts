@@ -40,7 +40,7 @@ export const ollama: GateProtocol = {
   framing: "line",
   classify: classifyOllama,
   alwaysReportsUsage: true,
-  watchMarkers: ['"done":true', '"done": true', "error"],
+  watchMarkers: ['"done":true', '"done": true', "rror"],
   contentType: "application/x-ndjson",
   onMidStreamFailure: "event",
   errorBody: ({ message }) => JSON.stringify({ error: message }),

@@ -87,8 +87,7 @@ export const openaiChat: GateProtocol = {
   classify: classifyChat,
   alwaysReportsUsage: false,
   // The last two for errors that name none: `{message, code}`, `{status, title}`. No chunk of an answer has such a key.
-  // With a rare first byte where there is a choice: the search hops from one to the next.
-  watchMarkers: ["[DONE]", '_reason":"', '_reason": "', "error"],
+  watchMarkers: ["DONE]", '"finish_reason":"', '"finish_reason": "', "rror"],
   contentType: "text/event-stream; charset=utf-8",
   onMidStreamFailure: "event",
   errorBody: openaiErrorBody,

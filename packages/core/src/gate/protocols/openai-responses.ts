@@ -121,7 +121,7 @@ export const openaiResponses: GateProtocol = {
   framing: "blank-line",
   classify: classifyResponses,
   alwaysReportsUsage: true,
-  watchMarkers: ["response.completed", "response.incomplete", "response.failed", "error"],
+  watchMarkers: [".compl", ".incom", "rror"],
   contentType: "text/event-stream; charset=utf-8",
   numbersEvents: true,
   onMidStreamFailure: "event",
