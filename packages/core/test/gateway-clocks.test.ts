@@ -6,26 +6,13 @@ import {
   responsesTruncatedAfterText,
   responsesUnexplainedFailure,
 } from "../src/testing/responses-streams.js";
-import { connected, data, end, head, mute, stream, unreachable, type Script, type Step } from "./scripted-upstream.js";
+import { connected, data, end, head, mute, stream, unreachable, type Script } from "./scripted-upstream.js";
 import type { BodyEnd, ReleasedEvent } from "../src/events.js";
 import { expectOver, requestEnds, send, sendUnread, stage } from "./fallback/serving.js";
+import { alone, every, noRetry } from "./fallback/alone.js";
 
-const noRetry = { retry: { attempts: 0 } };
 const text = chatTextDeltas()[0];
 const json = { "content-type": "application/json" };
-
-/** Runs one target to its end, minute by minute at most. */
-async function alone(script: Script, config: object = noRetry, options: Parameters<typeof send>[1] = {}) {
-  const scene = stage({ targets: { a: script }, config: { ...config } });
-  const run = send(scene, options);
-  await scene.clock.advance(0);
-  const [call] = scene.upstream.calls;
-  return { ...scene, scene, run, call };
-}
-
-function every(ms: number, chunk: string, times: number): readonly Step[] {
-  return Array.from({ length: times }, () => data(chunk, ms));
-}
 
 describe("silence, with the default clocks", () => {
   const cases: readonly [string, Script, number, number, string, string][] = [

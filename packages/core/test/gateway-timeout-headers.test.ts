@@ -1,17 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { mute, type Script } from "./scripted-upstream.js";
-import { send, stage } from "./fallback/serving.js";
-
-const noRetry = { retry: { attempts: 0 } };
-
-/** Runs one target to its end, minute by minute at most. */
-async function alone(script: Script, config: object = noRetry, options: Parameters<typeof send>[1] = {}) {
-  const scene = stage({ targets: { a: script }, config: { ...config } });
-  const run = send(scene, options);
-  await scene.clock.advance(0);
-  const [call] = scene.upstream.calls;
-  return { ...scene, scene, run, call };
-}
+import { mute } from "./scripted-upstream.js";
+import { alone, noRetry } from "./fallback/alone.js";
 
 describe("the timeout headers", () => {
   const bad = [

@@ -2,24 +2,11 @@ import { describe, expect, it } from "vitest";
 import { chatHealthy, chatPreamble, chatTextDeltas } from "../src/testing/chat-streams.js";
 import { anthropicHealthy } from "../src/testing/anthropic-streams.js";
 import { responsesFailedAfterCreated, responsesHealthy } from "../src/testing/responses-streams.js";
-import { data, end, mute, stream, unreachable, type Script, type Step } from "./scripted-upstream.js";
+import { data, end, mute, stream, unreachable } from "./scripted-upstream.js";
 import { expectOver, send, stage } from "./fallback/serving.js";
+import { alone, every, noRetry } from "./fallback/alone.js";
 
-const noRetry = { retry: { attempts: 0 } };
 const text = chatTextDeltas()[0];
-
-/** Runs one target to its end, minute by minute at most. */
-async function alone(script: Script, config: object = noRetry, options: Parameters<typeof send>[1] = {}) {
-  const scene = stage({ targets: { a: script }, config: { ...config } });
-  const run = send(scene, options);
-  await scene.clock.advance(0);
-  const [call] = scene.upstream.calls;
-  return { ...scene, scene, run, call };
-}
-
-function every(ms: number, chunk: string, times: number): readonly Step[] {
-  return Array.from({ length: times }, () => data(chunk, ms));
-}
 
 describe("the TTFT timeout", () => {
   const header = { headers: { "x-tfy-ttft-timeout-ms": "30000" } };

@@ -55,6 +55,15 @@ export function answer(status: number, body: unknown, headers: ResponseHeaders =
   return { steps: [connected(), head(status, { "content-type": "application/json", ...headers }), data(text), end()] };
 }
 
+/** A non-2xx answer with an OpenAI-shaped error. */
+export function refusal(status: number, error: object = {}, headers: ResponseHeaders = {}): Script {
+  return answer(
+    status,
+    { error: { message: `refused with ${status}`, type: "some_error", param: null, code: null, ...error } },
+    headers,
+  );
+}
+
 /** Never connects. */
 export const unreachable: Script = { steps: [] };
 /** Connects, and nothing more. */

@@ -1,32 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chatHealthy } from "../../src/testing/chat-streams.js";
 import { responsesHealthy, responsesTruncatedAfterText } from "../../src/testing/responses-streams.js";
 import { answer, connected, data, end, head, stream } from "../scripted-upstream.js";
-import { expectOver, requestEnds, send, sendUnread, stage, type Stage } from "./serving.js";
+import { expectClientAbort, watchRejections } from "./client-abort.js";
+import { expectOver, send, sendUnread, stage } from "./serving.js";
 
 const failing = answer(500, { error: { message: "no" } });
 const whole = stream(chatHealthy(), end());
 
-let unhandled: unknown[] = [];
-const note = (reason: unknown): void => void unhandled.push(reason);
-beforeEach(() => {
-  unhandled = [];
-  process.on("unhandledRejection", note);
-});
-afterEach(() => {
-  process.off("unhandledRejection", note);
-  if (unhandled.length > 0) throw new AggregateError(unhandled, "unhandled rejections");
-});
-
-function expectClientAbort(scene: Stage, phase: "waiting" | "streaming"): void {
-  expect(scene.observed.filter((event) => event.type === "client-abort")).toMatchObject([
-    { phase, failure: { status: 499 } },
-  ]);
-  expect(requestEnds(scene)).toMatchObject([
-    { outcome: "client-abort", status: 499, released: phase === "streaming", failure: { status: 499 } },
-  ]);
-  expect(scene.observed.filter((event) => event.type === "stream-fail")).toEqual([]);
-}
+watchRejections();
 
 describe("a background call", () => {
   const options = { api: "responses", body: { background: true } } as const;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ReleasedEvent } from "../../src/events.js";
 import { isGatewayError } from "../../src/errors.js";
 import { chatError, chatHealthy, chatPreamble, chatTextDeltas } from "../../src/testing/chat-streams.js";
@@ -14,6 +14,7 @@ import {
   unreachable,
   type Script,
 } from "../scripted-upstream.js";
+import { expectClientAbort, watchRejections } from "./client-abort.js";
 import {
   expectOver,
   request,
@@ -32,26 +33,7 @@ const streaming = stream([...chatPreamble(), text]);
 const failing = answer(500, { error: { message: "no" } });
 const whole = stream(chatHealthy(), end());
 
-let unhandled: unknown[] = [];
-const note = (reason: unknown): void => void unhandled.push(reason);
-beforeEach(() => {
-  unhandled = [];
-  process.on("unhandledRejection", note);
-});
-afterEach(() => {
-  process.off("unhandledRejection", note);
-  if (unhandled.length > 0) throw new AggregateError(unhandled, "unhandled rejections");
-});
-
-function expectClientAbort(scene: Stage, phase: "waiting" | "streaming"): void {
-  expect(scene.observed.filter((event) => event.type === "client-abort")).toMatchObject([
-    { phase, failure: { status: 499 } },
-  ]);
-  expect(requestEnds(scene)).toMatchObject([
-    { outcome: "client-abort", status: 499, released: phase === "streaming", failure: { status: 499 } },
-  ]);
-  expect(scene.observed.filter((event) => event.type === "stream-fail")).toEqual([]);
-}
+watchRejections();
 
 describe("a client that leaves before release", () => {
   const moments: readonly [string, Setup, number][] = [

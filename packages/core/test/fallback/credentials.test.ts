@@ -1,18 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { chatHealthy } from "../../src/testing/chat-streams.js";
-import { answer, end, mute, stream, type Script } from "../scripted-upstream.js";
+import { end, mute, refusal, stream } from "../scripted-upstream.js";
 import { expectOver, requestEnds, send, stage } from "./serving.js";
 
 const healthy = stream(chatHealthy(), end());
 const noRetry = { retry: { attempts: 0 } };
-
-function refusal(status: number, error: object = {}, headers = {}): Script {
-  return answer(
-    status,
-    { error: { message: `refused with ${status}`, type: "some_error", param: null, code: null, ...error } },
-    headers,
-  );
-}
 
 describe("a credential that is refused", () => {
   it.each([401, 402, 403])("with %i moves on, and is masked when nothing is left", async (status) => {

@@ -6,19 +6,11 @@ import {
   responsesHealthy,
   responsesSplitFailure,
 } from "../../src/testing/responses-streams.js";
-import { answer, end, stream, type Script } from "../scripted-upstream.js";
+import { end, refusal, stream } from "../scripted-upstream.js";
 import { expectOver, request, Run, send, stage } from "./serving.js";
 
 const healthy = stream(chatHealthy(), end());
 const noRetry = { retry: { attempts: 0 } };
-
-function refusal(status: number, error: object = {}, headers = {}): Script {
-  return answer(
-    status,
-    { error: { message: `refused with ${status}`, type: "some_error", param: null, code: null, ...error } },
-    headers,
-  );
-}
 
 describe("an in-band failure", () => {
   it.each([

@@ -1,18 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { chatErrorAfterPreamble, chatHealthy } from "../../src/testing/chat-streams.js";
-import { answer, broken, connected, data, end, head, stream, type Script } from "../scripted-upstream.js";
+import { broken, connected, data, end, head, refusal, stream } from "../scripted-upstream.js";
 import { expectOver, requestEnds, send, stage } from "./serving.js";
 
 const healthy = stream(chatHealthy(), end());
 const noRetry = { retry: { attempts: 0 } };
-
-function refusal(status: number, error: object = {}, headers = {}): Script {
-  return answer(
-    status,
-    { error: { message: `refused with ${status}`, type: "some_error", param: null, code: null, ...error } },
-    headers,
-  );
-}
 
 describe("a refusal before the stream", () => {
   it.each([400, 409, 413, 422])("%i ends the request", async (status) => {
