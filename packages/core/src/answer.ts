@@ -37,7 +37,10 @@ const maxTrailBytes = 1024;
 /** The gateway's own headers, on success and failure alike. */
 export function routingHeaders(facts: RoutingFacts): AnswerHeaders {
   const { prefix, trail } = facts;
-  const headers: AnswerHeaders = { [`${prefix}attempts`]: String(trail.length), [`${prefix}request-id`]: facts.requestId };
+  const headers: AnswerHeaders = {
+    [`${prefix}attempts`]: String(trail.length),
+    [`${prefix}request-id`]: facts.requestId,
+  };
   const last = trail[trail.length - 1];
   if (facts.expose && last !== undefined) {
     headers[`${prefix}resolved-model`] = headerText(last.target);
@@ -68,7 +71,8 @@ function headerText(text: string): string {
  * nothing of the key. A refusal for policy is the client's, as is that of a credential of its own.
  */
 export function maskFailure(failure: Failure, clientCredential: boolean): Failure {
-  const refused = failure.status === 401 || failure.status === 402 || (failure.status === 403 && failure.policy !== true);
+  const refused =
+    failure.status === 401 || failure.status === 402 || (failure.status === 403 && failure.policy !== true);
   if (!refused || clientCredential || (failure.kind !== "http" && failure.kind !== "in-band")) return failure;
   return {
     kind: failure.kind,
@@ -91,14 +95,16 @@ export function failedEvent(
   own: AnswerHeaders,
   requestId: string,
 ): FailedEvent {
-  const headers = upstream === undefined ? {} : responseHeaders(upstream, { streaming: false, failure: true, encoded: false });
+  const headers =
+    upstream === undefined ? {} : responseHeaders(upstream, { streaming: false, failure: true, encoded: false });
   delete headers["retry-after"];
   delete headers["retry-after-ms"];
   if ((failure.status === 429 || failure.status === 503) && failure.retryAfterMs !== undefined) {
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1000));
   }
   // The official SDKs obey it: what the gateway has tried already is not multiplied by them.
-  if (failure.status === 408 || !failure.retryable || failure.shouldNotRetry === true) headers["x-should-retry"] = "false";
+  if (failure.status === 408 || !failure.retryable || failure.shouldNotRetry === true)
+    headers["x-should-retry"] = "false";
   return {
     type: "failed",
     status: failure.status,
@@ -112,7 +118,12 @@ export function failedEvent(
 export function releasedHeaders(
   upstream: ResponseHeaders,
   protocol: GateProtocol,
-  facts: { readonly streaming: boolean; readonly jsonBody: boolean; readonly judged: boolean; readonly encoded: boolean },
+  facts: {
+    readonly streaming: boolean;
+    readonly jsonBody: boolean;
+    readonly judged: boolean;
+    readonly encoded: boolean;
+  },
   own: AnswerHeaders,
 ): AnswerHeaders {
   // A JSON array may be a stream as well: nothing on the way must collect it.

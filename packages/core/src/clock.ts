@@ -32,10 +32,13 @@ class SystemTimer implements Timer {
   #arm(): void {
     // Rounded up: setTimeout works in whole ms and may fire a fraction before its performance.now() deadline.
     const left = Math.max(Math.ceil(this.#at - performance.now()), 0);
-    this.#handle = setTimeout(() => {
-      if (performance.now() >= this.#at) this.#callback();
-      else this.#arm();
-    }, Math.min(left, maxTimerMs));
+    this.#handle = setTimeout(
+      () => {
+        if (performance.now() >= this.#at) this.#callback();
+        else this.#arm();
+      },
+      Math.min(left, maxTimerMs),
+    );
   }
 
   cancel(): void {

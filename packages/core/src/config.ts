@@ -142,4 +142,3 @@ export interface Logger {
 export interface Dispatcher {
   dispatch(options: never, handler: never): boolean;
 }
-

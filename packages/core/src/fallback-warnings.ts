@@ -3,7 +3,7 @@
 import type { ResolvedConfig, ResolvedModel } from "./config/resolved.js";
 import type { ProtocolName } from "./gate/protocols/protocol.js";
 
-export interface FallbackWarning {
+interface FallbackWarning {
   readonly model: string;
   readonly api: ProtocolName;
   /** The only target, as configured. */
@@ -11,7 +11,7 @@ export interface FallbackWarning {
 }
 
 /** Each API of a model that one target alone serves. */
-export function fallbackWarnings({ models }: Pick<ResolvedConfig, "models">): FallbackWarning[] {
+function fallbackWarnings({ models }: Pick<ResolvedConfig, "models">): FallbackWarning[] {
   return models.flatMap((model) => [...servedApis(model)].flatMap((api) => warning(model, api)));
 }
 

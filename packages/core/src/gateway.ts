@@ -144,7 +144,8 @@ class DefaultGateway implements Gateway {
     const route = this.match(request.method, request.url, request.mounted ?? false);
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
     if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
-    if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true) return yield this.refuse(route, loopDetected());
+    if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true)
+      return yield this.refuse(route, loopDetected());
     if (route.purpose === "list-models") return yield this.#listModels(request);
     const facts = this.#records.guard(route.protocol, () => understand(this.#deps, route, request));
     if (isFailure(facts)) return yield this.refuse(route, facts);
@@ -183,7 +184,11 @@ class DefaultGateway implements Gateway {
   }
 
   /** No place was free, or the client left while it waited for one. */
-  async *#turnAway(facts: Understood, recorder: Recorder, failure: Failure): AsyncGenerator<GatewayEvent, void, undefined> {
+  async *#turnAway(
+    facts: Understood,
+    recorder: Recorder,
+    failure: Failure,
+  ): AsyncGenerator<GatewayEvent, void, undefined> {
     endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
     if (failure.kind !== "client-abort") yield this.#refusal(facts.route, failure, facts.requestId);
   }
@@ -230,10 +235,14 @@ class DefaultGateway implements Gateway {
 
 function healthStore({ store, logger }: ResolvedConfig): HealthStore {
   if (store === undefined) return new MemoryHealthStore();
-  return new GuardedHealthStore(store, (error) => logger?.error({ cause: errorFacts(error) }, "the health store failed"));
+  return new GuardedHealthStore(store, (error) =>
+    logger?.error({ cause: errorFacts(error) }, "the health store failed"),
+  );
 }
 
 /** Whether any route goes by how fast the targets are. */
 function needsLatency({ models, rules }: ResolvedConfig): boolean {
-  return [...models, ...rules].some(({ routing, targets }) => routing === "latency" || targets.some(({ slaCutoff }) => slaCutoff !== undefined));
+  return [...models, ...rules].some(
+    ({ routing, targets }) => routing === "latency" || targets.some(({ slaCutoff }) => slaCutoff !== undefined),
+  );
 }

@@ -18,12 +18,26 @@ export function modelNotFound(model: string): Failure {
 
 /** 400: no target of the model serves the API that was called. */
 export function apiNotServed(model: string, api: string): Failure {
-  return { ...refused(400, "api_not_served", `No target of the model \`${model.slice(0, 200)}\` serves ${api}. Call an API that one of its providers serves.`), param: "model" };
+  return {
+    ...refused(
+      400,
+      "api_not_served",
+      `No target of the model \`${model.slice(0, 200)}\` serves ${api}. Call an API that one of its providers serves.`,
+    ),
+    param: "model",
+  };
 }
 
 /** 400: targets of the model serve the API, but none of them this request's metadata. */
 export function noTargetForRequest(model: string): Failure {
-  return { ...refused(400, "no_target", `No target of the model \`${model.slice(0, 200)}\` serves the metadata of this request.`), param: "model" };
+  return {
+    ...refused(
+      400,
+      "no_target",
+      `No target of the model \`${model.slice(0, 200)}\` serves the metadata of this request.`,
+    ),
+    param: "model",
+  };
 }
 
 /** 400: the provider that holds what the request refers to is no target of the model. */
@@ -34,7 +48,11 @@ export function conversationElsewhere(model: string): Failure {
 
 /** 508: a provider's `baseUrl` leads back to this gateway, which would call itself without end. */
 export function loopDetected(): Failure {
-  return refused(508, "loop_detected", "The gateway was called by itself: the `baseUrl` of a provider leads back to it.");
+  return refused(
+    508,
+    "loop_detected",
+    "The gateway was called by itself: the `baseUrl` of a provider leads back to it.",
+  );
 }
 
 /** The host's own auth said no. */

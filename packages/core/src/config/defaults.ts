@@ -1,7 +1,7 @@
-/** Every default number of the configuration, in one place. Lengths of time are in ms. */
+/** The defaults of the configuration, but for those of the gate (gate/options.ts). Lengths of time are in ms. */
 
 import type { ProviderType } from "./provider-config.js";
-import type { ResolvedCooldown, ResolvedGateOptions, ResolvedRetry, ResolvedTimeouts } from "./resolved.js";
+import type { ResolvedCooldown, ResolvedRetry, ResolvedTimeouts } from "./resolved.js";
 import type { StatusCode } from "./status-code.js";
 import type { ProtocolName } from "../gate/protocols/protocol.js";
 
@@ -35,18 +35,6 @@ export const defaultFallbackStatusCodes: readonly StatusCode[] = Object.freeze([
   429,
   "5xx",
 ] as const);
-
-export const defaultGate: ResolvedGateOptions = Object.freeze({
-  responsesInBandErrors: true,
-  inBandErrors: true,
-  emptyCompletion: "auto",
-  maxLifecycleEvents: 4,
-  maxHeldBytes: 4_194_304,
-  maxHeldEvents: 256,
-  maxHoldMs: 50_000,
-  failureDetailTimeoutMs: 1_000,
-  onOverflow: "release",
-});
 
 export const defaultCooldown: ResolvedCooldown = Object.freeze({
   failures: 2,

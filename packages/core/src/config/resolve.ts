@@ -4,25 +4,18 @@ import type { CooldownConfig, GateOptions, GatewayConfig, LimitsConfig } from ".
 import {
   defaultCooldown,
   defaultFallbackStatusCodes,
-  defaultGate,
   defaultHeaderPrefix,
   defaultMaxRequestBytes,
   defaultQueueTimeoutMs,
   defaultRetry,
   defaultTimeouts,
 } from "./defaults.js";
+import { defaultGateOptions, type ResolvedGateOptions } from "../gate/options.js";
 import { inherit } from "./inherit.js";
 import { listNames, Problems, quote, suggestion } from "./problems.js";
 import { resolveModels, resolveRules } from "./resolve-model.js";
 import { resolveProvider } from "./resolve-provider.js";
-import type {
-  DirectModels,
-  ResolvedConfig,
-  ResolvedCooldown,
-  ResolvedGateOptions,
-  ResolvedLimits,
-  ResolvedProvider,
-} from "./resolved.js";
+import type { DirectModels, ResolvedConfig, ResolvedCooldown, ResolvedLimits, ResolvedProvider } from "./resolved.js";
 import { parseShape } from "./schema.js";
 import { nameProblem, parseTargetRef } from "./target-ref.js";
 
@@ -114,21 +107,21 @@ function resolveDirectModels(
 function resolveGate(own: GateOptions, env: Environment, problems: Problems): ResolvedGateOptions {
   return Object.freeze({
     responsesInBandErrors: own.responsesInBandErrors ?? readSwitch(env, problems),
-    inBandErrors: own.inBandErrors ?? defaultGate.inBandErrors,
-    emptyCompletion: own.emptyCompletion ?? defaultGate.emptyCompletion,
-    maxLifecycleEvents: own.maxLifecycleEvents ?? defaultGate.maxLifecycleEvents,
-    maxHeldBytes: own.maxHeldBytes ?? defaultGate.maxHeldBytes,
-    maxHeldEvents: own.maxHeldEvents ?? defaultGate.maxHeldEvents,
-    maxHoldMs: own.maxHoldMs ?? defaultGate.maxHoldMs,
-    failureDetailTimeoutMs: own.failureDetailTimeoutMs ?? defaultGate.failureDetailTimeoutMs,
-    onOverflow: own.onOverflow ?? defaultGate.onOverflow,
+    inBandErrors: own.inBandErrors ?? defaultGateOptions.inBandErrors,
+    emptyCompletion: own.emptyCompletion ?? defaultGateOptions.emptyCompletion,
+    maxLifecycleEvents: own.maxLifecycleEvents ?? defaultGateOptions.maxLifecycleEvents,
+    maxHeldBytes: own.maxHeldBytes ?? defaultGateOptions.maxHeldBytes,
+    maxHeldEvents: own.maxHeldEvents ?? defaultGateOptions.maxHeldEvents,
+    maxHoldMs: own.maxHoldMs ?? defaultGateOptions.maxHoldMs,
+    failureDetailTimeoutMs: own.failureDetailTimeoutMs ?? defaultGateOptions.failureDetailTimeoutMs,
+    onOverflow: own.onOverflow ?? defaultGateOptions.onOverflow,
   });
 }
 
 /** An empty variable counts as unset, as shells and container files make them. */
 function readSwitch(env: Environment, problems: Problems): boolean {
   const value = env[responsesSwitch]?.trim().toLowerCase() ?? "";
-  if (value === "") return defaultGate.responsesInBandErrors;
+  if (value === "") return defaultGateOptions.responsesInBandErrors;
   if (value !== "true" && value !== "false") {
     const remedy = `the environment variable ${responsesSwitch} must be true or false: correct it, or set this option`;
     problems.add(["gate", "responsesInBandErrors"], remedy);

@@ -1,6 +1,7 @@
 /** The configuration as the other parts read it: complete, frozen, with inheritance applied. */
 
-import type { Dispatcher, GateOptions, HealthStore, Logger } from "../config.js";
+import type { Dispatcher, HealthStore, Logger } from "../config.js";
+import type { ResolvedGateOptions } from "../gate/options.js";
 import type { ProtocolName } from "../gate/protocols/protocol.js";
 import type { Observer } from "../observability/observer.js";
 import type { Routing } from "./model-config.js";
@@ -143,8 +144,6 @@ export interface ResolvedRetry {
   readonly maxDelayMs: number;
   readonly onStatusCodes: readonly StatusCode[];
 }
-
-export type ResolvedGateOptions = Readonly<Required<GateOptions>>;
 
 export interface ResolvedCooldown {
   readonly failures: number;

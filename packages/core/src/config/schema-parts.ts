@@ -2,10 +2,8 @@
 
 import { z } from "zod";
 
+import { maxTimerMs } from "../clock.js";
 import { listNames, quote, suggestion } from "./problems.js";
-
-/** `setTimeout` takes no longer delay (2^31 - 1 ms). */
-const maxMs = 2_147_483_647;
 
 /** The value as it may stand in a message. Not for fields that hold a secret. */
 function show(value: unknown): string {
@@ -26,16 +24,16 @@ export function whole(min: number, max: number, unit = ""): z.ZodType<number> {
 }
 
 /** A length of time from 1 ms on. */
-export const milliseconds: z.ZodType<number> = whole(1, maxMs, "ms");
+export const milliseconds: z.ZodType<number> = whole(1, maxTimerMs, "ms");
 
 /** A length of time, 0 included. */
-export const millisecondsOrZero: z.ZodType<number> = whole(0, maxMs, "ms");
+export const millisecondsOrZero: z.ZodType<number> = whole(0, maxTimerMs, "ms");
 
 /** A count from 1 on. */
-export const count: z.ZodType<number> = whole(1, maxMs);
+export const count: z.ZodType<number> = whole(1, maxTimerMs);
 
 /** A count, 0 included. */
-export const countOrZero: z.ZodType<number> = whole(0, maxMs);
+export const countOrZero: z.ZodType<number> = whole(0, maxTimerMs);
 
 /** Above 0, up to `max`, fractions too. */
 export function fraction(max: number): z.ZodType<number> {

@@ -1,6 +1,7 @@
 /** The clocks of one attempt, out of the configuration and the request. */
 
-import type { ResolvedGateOptions, ResolvedTimeouts } from "../config/resolved.js";
+import type { ResolvedTimeouts } from "../config/resolved.js";
+import type { ResolvedGateOptions } from "../gate/options.js";
 
 /** Lengths in ms; absent: off. */
 export interface AttemptClocks {

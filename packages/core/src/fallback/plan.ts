@@ -114,7 +114,12 @@ export class Plan {
   #attempt(target: number, retries: number): PlanOutput {
     this.#state = { phase: "attempting", target, retries };
     this.#tried.add(target);
-    return { type: "attempt", target, retry: retries > 0, anotherTarget: this.#next(-Infinity, undefined) !== undefined };
+    return {
+      type: "attempt",
+      target,
+      retry: retries > 0,
+      anotherTarget: this.#next(-Infinity, undefined) !== undefined,
+    };
   }
 
   #rejectedAt(index: number, retries: number, { failure, now, backAt }: PlanInput & { type: "rejected" }): PlanOutput {
@@ -153,7 +158,8 @@ export class Plan {
   /** In ms; undefined: no retry. */
   #retryDelay(target: PlanTarget, retries: number, failure: Failure, another: boolean): number | undefined {
     const budget = target.retry.attempts ?? (another ? 0 : lastTargetRetries);
-    if (retries >= budget || failure.alwaysFallBack === true || failure.shouldNotRetry === true || !failure.retryable) return undefined;
+    if (retries >= budget || failure.alwaysFallBack === true || failure.shouldNotRetry === true || !failure.retryable)
+      return undefined;
     if (!isNetwork(failure) && !matchesStatus(target.retry.onStatusCodes, failure)) return undefined;
     const { retryAfterMs } = failure;
     if (retryAfterMs !== undefined) return retryAfterMs > target.retry.maxDelayMs ? undefined : retryAfterMs;
@@ -167,7 +173,11 @@ export class Plan {
     const { failure } = this.#rejected[rejection] as Rejection;
     const delays = this.#rejected.map((entry) => entry.failure.retryAfterMs).filter((delay) => delay !== undefined);
     const delayed = (failure.status === 429 || failure.status === 503) && delays.length > 0;
-    return { type: "give-up", failure: delayed ? { ...failure, retryAfterMs: Math.min(...delays) } : failure, rejection };
+    return {
+      type: "give-up",
+      failure: delayed ? { ...failure, retryAfterMs: Math.min(...delays) } : failure,
+      rejection,
+    };
   }
 }
 

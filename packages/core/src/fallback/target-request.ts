@@ -37,16 +37,30 @@ export interface TargetRequest {
  * Asks for the key (and the signature) every time: both may be short-lived. Each may take as long as connecting; later, or
  * when the client leaves, it counts as missing.
  */
-export async function targetRequest(facts: TargetRequestFacts, { target, model }: RoutedTarget): Promise<TargetRequest | Failure> {
+export async function targetRequest(
+  facts: TargetRequestFacts,
+  { target, model }: RoutedTarget,
+): Promise<TargetRequest | Failure> {
   const { provider } = target;
-  const path = upstreamPath(provider, { route: facts.route.path, model, id: facts.route.id, query: queryOf(facts.request.url) });
+  const path = upstreamPath(provider, {
+    route: facts.route.path,
+    model,
+    id: facts.route.id,
+    query: queryOf(facts.request.url),
+  });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
   const { method } = facts.request;
   const body = facts.route.id === undefined ? encodeBody(facts.body, bodyEdits(facts, target, model)) : undefined;
   const limits = { clock: facts.clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.request.signal };
   let apiKey: string | undefined;
   try {
-    const context = { requestId: facts.requestId, provider: provider.name, model, identity: facts.request.identity, signal: facts.request.signal };
+    const context = {
+      requestId: facts.requestId,
+      provider: provider.name,
+      model,
+      identity: facts.request.identity,
+      signal: facts.request.signal,
+    };
     const { apiKey: key } = provider;
     apiKey = typeof key === "function" ? await askHost(() => key(context), limits) : key;
   } catch (cause) {
@@ -72,7 +86,8 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
       return noCredential(cause);
     }
   }
-  if ("invalidHeader" in headers) return headers.source === "client" ? badRequest(headers.message, headers.invalidHeader) : noCredential(undefined);
+  if ("invalidHeader" in headers)
+    return headers.source === "client" ? badRequest(headers.message, headers.invalidHeader) : noCredential(undefined);
   return {
     upstream: {
       method,
@@ -88,11 +103,15 @@ export async function targetRequest(facts: TargetRequestFacts, { target, model }
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */
-function bodyEdits({ route, body }: TargetRequestFacts, target: RoutedTarget["target"], model: string): Map<string, unknown> {
+function bodyEdits(
+  { route, body }: TargetRequestFacts,
+  target: RoutedTarget["target"],
+  model: string,
+): Map<string, unknown> {
   const edits = new Map<string, unknown>();
   if (route.model === undefined) edits.set(modelKey(route.protocol, body.value), model);
   for (const key of target.dropParams) edits.set(key, undefined);
-  if (route.counts === true) return edits;
+  if (route.ignoresOverrides === true) return edits;
   for (const [key, value] of Object.entries(target.overrideParams ?? {})) edits.set(key, value);
   return edits;
 }

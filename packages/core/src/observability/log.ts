@@ -101,5 +101,16 @@ function endFacts({
 }: RequestEndEvent): object {
   const failed = failure === undefined ? {} : failureFacts(failure);
   const decided = rule === undefined ? {} : { rule };
-  return { requestId, protocol, model: requestedModel, ...decided, outcome, attempts, target, durationMs, ...failed, status };
+  return {
+    requestId,
+    protocol,
+    model: requestedModel,
+    ...decided,
+    outcome,
+    attempts,
+    target,
+    durationMs,
+    ...failed,
+    status,
+  };
 }

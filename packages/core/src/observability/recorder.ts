@@ -6,7 +6,7 @@ import type { ConfiguredNames } from "./configured-names.js";
 import { observedFailure } from "./observed-failure.js";
 import type { AttemptFacts, ObservedFailure, Observer, ObserverEvent, RequestFacts, TraceHeaders } from "./observer.js";
 
-export function notify(observers: readonly Observer[], event: ObserverEvent): void {
+function notify(observers: readonly Observer[], event: ObserverEvent): void {
   for (const observer of observers) {
     try {
       const result: unknown = observer.onEvent(event);

@@ -14,7 +14,11 @@ export interface ControlHeaders {
 }
 
 /** @returns the values, or a 400 that names the header and what would be right */
-export function readControlHeaders(headers: GatewayRequest["headers"], prefix: string, streaming: boolean): ControlHeaders | Failure {
+export function readControlHeaders(
+  headers: GatewayRequest["headers"],
+  prefix: string,
+  streaming: boolean,
+): ControlHeaders | Failure {
   const ttftTimeoutMs = streaming ? milliseconds(headers, `${prefix}ttft-timeout-ms`) : undefined;
   if (typeof ttftTimeoutMs === "object") return ttftTimeoutMs;
   const requestTimeoutMs = milliseconds(headers, `${prefix}request-timeout`);
@@ -36,5 +40,8 @@ function milliseconds(headers: GatewayRequest["headers"], name: string): number 
   if (value === undefined) return undefined;
   const number = typeof value === "string" && /^\d{1,10}$/.test(value) ? Number(value) : 0;
   if (number > 0 && number <= maxTimerMs) return number;
-  return badRequest(`The header \`${name}\` must be a whole number of milliseconds from 1 to ${maxTimerMs}, in decimal digits.`, name);
+  return badRequest(
+    `The header \`${name}\` must be a whole number of milliseconds from 1 to ${maxTimerMs}, in decimal digits.`,
+    name,
+  );
 }

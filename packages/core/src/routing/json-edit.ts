@@ -32,7 +32,12 @@ export function editJsonObject(text: string, edits: JsonEdits): string {
     const separator = text.slice(members[index - 1]?.end ?? open + 1, member.start);
     // The first member that stays brings no comma, whichever it is.
     const before = parts.length === 0 ? separator.replace(",", "") : separator;
-    parts.push(before + (edited ? text.slice(member.start, member.valueStart) + JSON.stringify(value) : text.slice(member.start, member.end)));
+    parts.push(
+      before +
+        (edited
+          ? text.slice(member.start, member.valueStart) + JSON.stringify(value)
+          : text.slice(member.start, member.end)),
+    );
   }
   for (const [key, value] of edits) {
     if (value === undefined || found.has(key)) continue;

@@ -37,7 +37,7 @@ export function issuedKeys(value: object): string[] {
 }
 
 /** Keys of the encrypted items (reasoning, compaction), the latest first. Their ids do not do: clients leave them out. */
-export function encryptedKeys(items: readonly unknown[]): string[] {
+function encryptedKeys(items: readonly unknown[]): string[] {
   const keys: string[] = [];
   for (let index = items.length - 1; index >= 0 && keys.length < maxItems; index -= 1) {
     const item = items[index];

@@ -23,7 +23,8 @@ export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Fai
     return isObject(body.parsed) ? writtenAgain(body.parsed) : badRequest("The request body must be a JSON object.");
   }
   if (body.length === 0) return badRequest("The request body is empty. Send a JSON object.");
-  if (!isAffordableJson(body)) return badRequest("The request body is nested too deeply, or holds too many objects and arrays.");
+  if (!isAffordableJson(body))
+    return badRequest("The request body is nested too deeply, or holds too many objects and arrays.");
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
@@ -44,7 +45,11 @@ function writtenAgain(value: JsonObject): RequestBody | Failure {
 
 /** The body with members replaced, added (value) or removed (`undefined`); the bytes as they came where nothing changes. */
 export function encodeBody(body: RequestBody, edits: JsonEdits): Uint8Array {
-  const changes = new Map([...edits].filter(([key, value]) => (value === undefined ? Object.hasOwn(body.value, key) : body.value[key] !== value)));
+  const changes = new Map(
+    [...edits].filter(([key, value]) =>
+      value === undefined ? Object.hasOwn(body.value, key) : body.value[key] !== value,
+    ),
+  );
   if (body.bytes === undefined) {
     // Own keys only: a `__proto__` member of the client's JSON stays data. A member that is undefined is not written.
     return Buffer.from(JSON.stringify(Object.fromEntries([...Object.entries(body.value), ...changes])));
@@ -70,7 +75,9 @@ export function isStreaming(protocol: ProtocolName, value: JsonObject): boolean 
 
 /** Where the model stands in a body. Interactions with an agent name that in place of a model. */
 export function modelKey(protocol: ProtocolName, value: JsonObject): "model" | "agent" {
-  return protocol === "gemini-interactions" && value["model"] === undefined && value["agent"] !== undefined ? "agent" : "model";
+  return protocol === "gemini-interactions" && value["model"] === undefined && value["agent"] !== undefined
+    ? "agent"
+    : "model";
 }
 
 /** Where each API keeps the turns of the conversation; the others: `messages`. */

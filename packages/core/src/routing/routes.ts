@@ -23,7 +23,7 @@ export interface Route {
   /** Relayed ungated although it may stream. */
   readonly relayed?: boolean | undefined;
   /** Takes no parameters of a generation: of a target's configuration `overrideParams` is left out. */
-  readonly counts?: boolean | undefined;
+  readonly ignoresOverrides?: boolean | undefined;
   readonly purpose?: RoutePurpose | undefined;
   /** Of the stored response that it is about. */
   readonly id?: string | undefined;
@@ -43,14 +43,21 @@ const endpoints: readonly Endpoint[] = [
   { path: "/api/chat", short: "/api/chat", protocol: "ollama" },
   { path: "/v1/messages/count_tokens", short: "/messages/count_tokens", protocol: "anthropic-messages", ...counting() },
   { path: "/v1/responses/input_tokens", short: "/responses/input_tokens", protocol: "openai-responses", ...counting() },
-  { path: "/v1/responses/compact", short: "/responses/compact", protocol: "openai-responses", relayed: true, counts: true, issuesIds: true },
-  { path: "/v1/embeddings", short: "/embeddings", protocol: "openai-chat", relayed: true, counts: true },
+  {
+    path: "/v1/responses/compact",
+    short: "/responses/compact",
+    protocol: "openai-responses",
+    relayed: true,
+    ignoresOverrides: true,
+    issuesIds: true,
+  },
+  { path: "/v1/embeddings", short: "/embeddings", protocol: "openai-chat", relayed: true, ignoresOverrides: true },
   { path: "/v1/completions", short: "/completions", protocol: "openai-chat", relayed: true },
 ];
 
 /** Not generation: it costs nothing, and that it works does not show that the model does. */
-function counting(): Pick<Route, "relayed" | "counts" | "probesHealth" | "streaming"> {
-  return { relayed: true, counts: true, probesHealth: false, streaming: false };
+function counting(): Pick<Route, "relayed" | "ignoresOverrides" | "probesHealth" | "streaming"> {
+  return { relayed: true, ignoresOverrides: true, probesHealth: false, streaming: false };
 }
 
 const gemini = "/v1beta";
@@ -100,7 +107,12 @@ export function matchRoute(
 }
 
 /** The list of the virtual models, for SDKs of both shapes. */
-function matchModels(method: string, path: string, mounted: boolean, served: ReadonlySet<ProtocolName>): Route | undefined {
+function matchModels(
+  method: string,
+  path: string,
+  mounted: boolean,
+  served: ReadonlySet<ProtocolName>,
+): Route | undefined {
   if (method !== "GET" || (path !== "/v1/models" && !(mounted && path === "/models"))) return undefined;
   const protocol = (["openai-chat", "openai-responses", "anthropic-messages"] as const).find((one) => served.has(one));
   return protocol && { protocol, path: "/v1/models", purpose: "list-models", streaming: false };
@@ -112,8 +124,15 @@ function matchStored(method: string, path: string, mounted: boolean): Route | un
   if (!path.startsWith(prefix) || (prefix === "/responses/" && !mounted)) return undefined;
   const [id = "", action, ...rest] = path.slice(prefix.length).split("/");
   if (rest.length > 0 || !/^[\w.~:-]{1,512}$/.test(id) || /^\.+$/.test(id)) return undefined;
-  const stored = { protocol: "openai-responses", purpose: "stored-response", relayed: true, probesHealth: false, id } as const;
-  if (action === undefined && (method === "GET" || method === "DELETE")) return { ...stored, path: "/v1/responses/{id}" };
+  const stored = {
+    protocol: "openai-responses",
+    purpose: "stored-response",
+    relayed: true,
+    probesHealth: false,
+    id,
+  } as const;
+  if (action === undefined && (method === "GET" || method === "DELETE"))
+    return { ...stored, path: "/v1/responses/{id}" };
   return action === "cancel" && method === "POST" ? { ...stored, path: "/v1/responses/{id}/cancel" } : undefined;
 }
 

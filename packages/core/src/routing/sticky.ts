@@ -9,7 +9,7 @@ import type { Metadata } from "./metadata.js";
 import type { RoutedTarget } from "./resolve.js";
 
 /** Sessions that are remembered; the one used least recently is forgotten first. */
-export const maxSessions = 100_000;
+const maxSessions = 100_000;
 
 export interface SessionFacts {
   readonly headers: GatewayRequest["headers"];

@@ -101,7 +101,12 @@ class TrackedClient extends Client {
 }
 
 /** One connection, outside of any pool. `options.connect` must be a connector. */
-export function createConnection(origin: string, connector: Connector, options: Client.Options, ends: LocalEnds): Client {
+export function createConnection(
+  origin: string,
+  connector: Connector,
+  options: Client.Options,
+  ends: LocalEnds,
+): Client {
   const connection: Connection = { user: undefined, requests: 0, connecting: undefined };
   const connect: Connector = (target, callback) => {
     if (connection.user === undefined) {

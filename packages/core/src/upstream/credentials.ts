@@ -1,15 +1,12 @@
 /** Which header carries a credential, for each type of provider, and where clients put theirs. */
 
 import type { ProviderType } from "../config/provider-config.js";
-import type { ClientHeaders } from "./header-value.js";
+import { credentialHeaders, type ClientHeaders } from "../headers.js";
 
 export interface CredentialHeader {
   readonly name: string;
   readonly value: string;
 }
-
-/** Every header in which a client of one of the APIs sends its credential. None of them is ever passed on as it is. */
-export const credentialHeaders: readonly string[] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 const keyHeader: Readonly<Record<ProviderType, string>> = {
   openai: "authorization",

@@ -2,9 +2,16 @@
 
 import type { ProviderType } from "../config/provider-config.js";
 import type { ProtocolName } from "../gate/protocols/protocol.js";
-import { apiKeyHeader, clientCredential, credentialHeaders } from "./credentials.js";
-import type { ClientHeaders } from "./header-value.js";
-import { connectionHeaders, connectionOptions, isHeaderValue } from "./header-value.js";
+import {
+  connectionHeaders,
+  connectionOptions,
+  credentialHeaders,
+  isHeaderName,
+  isHeaderValue,
+  privateHeaders,
+  type ClientHeaders,
+} from "../headers.js";
+import { apiKeyHeader, clientCredential } from "./credentials.js";
 
 /** What of a provider's configuration decides its headers. Names are lower case. */
 export interface HeaderProvider {
@@ -64,12 +71,10 @@ const fromClient: readonly string[] = [
 const neverForwarded: ReadonlySet<string> = new Set([
   ...connectionHeaders,
   ...credentialHeaders,
+  ...privateHeaders,
   "accept-encoding",
   "content-encoding",
   "content-type",
-  "cookie",
-  "openai-organization",
-  "openai-project",
 ]);
 
 const bedrockPrefix = "x-amzn-bedrock-";
@@ -169,7 +174,7 @@ export function withSignedHeaders(
   for (const [given, value] of Object.entries(signed)) {
     const name = given.toLowerCase();
     if (connectionHeaders.has(name)) continue;
-    if (typeof value !== "string" || !isHeaderValue(value) || !/^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name)) {
+    if (typeof value !== "string" || !isHeaderValue(value) || !isHeaderName(name)) {
       return invalidHeader(name, "credential");
     }
     out.set(name, value);

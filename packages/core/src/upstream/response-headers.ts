@@ -1,6 +1,6 @@
 /** The headers of a provider's answer that reach the client: an allow-list. */
 
-import { connectionOptions, isHeaderValue } from "./header-value.js";
+import { connectionOptions, isHeaderValue } from "../headers.js";
 import type { ResponseHeaders } from "../response-headers.js";
 
 export interface ResponseHeaderFacts {

@@ -3,7 +3,12 @@
 /** Lower-case names, as `node:http` gives them. */
 export type ClientHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const invalid = /[^\t\x20-\x7e\x80-\xff]/;
+
+export function isHeaderName(name: string): boolean {
+  return token.test(name);
+}
 
 /** Whether Node and undici accept it as a header value; anything else makes them throw. */
 export function isHeaderValue(value: string): boolean {
@@ -29,6 +34,12 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+
+/** Every header in which a client of one of the APIs sends its credential. None of them is ever passed on as it is. */
+export const credentialHeaders: readonly string[] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+/** What a client says to one server, or of its own account. Never passed on to a provider, whatever is configured. */
+export const privateHeaders: readonly string[] = ["cookie", "openai-organization", "openai-project"];
 
 const none: ReadonlySet<string> = new Set();
 
