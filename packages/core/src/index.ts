@@ -1,10 +1,12 @@
 // For users: a gateway and its configuration.
 export { createGateway, isGateway, type CloseOptions, type Gateway, type GatewayDeps } from "./gateway.js";
 export type {
+  ApiKey,
   CooldownConfig,
   Dispatcher,
   GateOptions,
   GatewayConfig,
+  HeadersOverride,
   HealthStore,
   LimitsConfig,
   Logger,
@@ -13,10 +15,15 @@ export type {
   RequestContext,
   Rest,
   RetryConfig,
+  Routing,
   RoutingRule,
+  RuleCondition,
+  SessionIdentifier,
   SignableRequest,
   SignRequest,
+  SlaCutoff,
   StatusCode,
+  StickyConfig,
   TargetConfig,
   Timeouts,
   VirtualModelConfig,
@@ -24,7 +31,10 @@ export type {
 export type { Identity } from "./request.js";
 export type { ProtocolName as Protocol } from "./gate/protocols/protocol.js";
 export { ConfigError, GatewayError, isConfigError, isGatewayError, type Failure, type FailureKind } from "./errors.js";
+
+// For authors of an observer.
 export type {
+  AttemptFacts,
   ClientAbortEvent,
   CooldownEndEvent,
   CooldownStartEvent,
@@ -36,6 +46,7 @@ export type {
   ObserverEvent,
   ReleaseEvent,
   RequestEndEvent,
+  RequestFacts,
   RequestStartEvent,
   StreamEndEvent,
   StreamFailEvent,
@@ -62,7 +73,7 @@ export {
   type RenderedMetrics,
 } from "./http/metrics-handler.js";
 export { drainUnreadBody, hasUnreadBody } from "./http/unread-body.js";
-export type { GatewayRequest } from "./request.js";
+export type { GatewayRequest, Peer } from "./request.js";
 export type {
   AttemptRejectEvent,
   AttemptStartEvent,
@@ -77,6 +88,7 @@ export type {
 
 // For users of the gate alone.
 export { gateStream, type GateStreamOptions, type GateStreamResult } from "./gate/gate-stream.js";
+export type { WebStream } from "./gate/byte-source.js";
 export { systemClock, type Clock, type Timer } from "./clock.js";
 
 // For authors of a protocol: `gateStream` takes a `GateProtocol` of your own.
@@ -105,3 +117,7 @@ export {
   type TerminalVerdict,
   type Verdict,
 } from "./gate/verdict.js";
+
+// For tests of a gateway without sockets: what its `client` is. A clock for them is in `@first-chunk/core/testing`.
+export type { ResponseHeaders } from "./response-headers.js";
+export type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream/upstream.js";
