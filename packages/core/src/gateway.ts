@@ -65,6 +65,10 @@ export interface Gateway {
   match(method: string, url: string, mounted: boolean): Route | undefined;
   /** Yields exactly one `released` or `failed`, and nothing after it; neither where the client left before. */
   handle(request: GatewayRequest): AsyncIterable<GatewayEvent>;
+  /**
+   * The last of these events alone, undefined where the client left before. For adapters: nothing is resumed on the way.
+   */
+  answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined>;
   /** The answer to a request that an adapter itself refuses, in the client's protocol. */
   refuse(route: object, failure: Failure): FailedEvent;
   readonly limits: { readonly maxRequestBytes: number };
@@ -89,6 +93,8 @@ export function createGateway(config: GatewayConfig, deps: GatewayDeps = {}): Ga
 export function isGateway(value: unknown): value is Gateway {
   return typeof value === "object" && value !== null && gatewayBrand in value;
 }
+
+type Begun = FallbackRun | ReleasedEvent | FailedEvent | undefined;
 
 class DefaultGateway implements Gateway {
   readonly #config: ResolvedConfig;
@@ -141,14 +147,28 @@ class DefaultGateway implements Gateway {
   }
 
   async *handle(request: GatewayRequest): AsyncGenerator<GatewayEvent, void, undefined> {
+    const begun = await this.#begin(request);
+    if (begun instanceof FallbackRun) yield* begun.events();
+    else if (begun !== undefined) yield begun;
+  }
+
+  async answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined> {
+    const begun = this.#begin(request);
+    // Not awaited where nobody has to wait: the request is sent in this turn.
+    const ready = begun instanceof Promise ? await begun : begun;
+    return ready instanceof FallbackRun ? ready.answer() : ready;
+  }
+
+  /** A run, or the answer where none is needed; undefined where the client left while it waited for a place. */
+  #begin(request: GatewayRequest): Begun | Promise<Begun> {
     const route = this.match(request.method, request.url, request.mounted ?? false);
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
-    if (this.#closing !== undefined) return yield this.refuse(route, shutdown());
+    if (this.#closing !== undefined) return this.refuse(route, shutdown());
     if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true)
-      return yield this.refuse(route, loopDetected());
-    if (route.purpose === "list-models") return yield this.#listModels(request);
+      return this.refuse(route, loopDetected());
+    if (route.purpose === "list-models") return this.#listModels(request);
     const facts = this.#records.guard(route.protocol, () => understand(this.#deps, route, request));
-    if (isFailure(facts)) return yield this.refuse(route, facts);
+    if (isFailure(facts)) return this.refuse(route, facts);
     const recorder = this.#records.begin({
       requestId: facts.requestId,
       protocol: route.protocol,
@@ -158,9 +178,12 @@ class DefaultGateway implements Gateway {
       subject: request.identity?.subject,
       metadata: facts.metadata,
     });
-    const refused = this.#admission.tryEnter() ? undefined : await this.#waitForPlace(request.signal);
-    if (refused === undefined) yield* this.#run(facts, recorder);
-    else yield* this.#turnAway(facts, recorder, refused);
+    return this.#admission.tryEnter() ? this.#startRun(facts, recorder) : this.#beginLater(facts, recorder);
+  }
+
+  async #beginLater(facts: Understood, recorder: Recorder): Promise<Begun> {
+    const refused = await this.#waitForPlace(facts.request.signal);
+    return refused === undefined ? this.#startRun(facts, recorder) : this.#turnAway(facts, recorder, refused);
   }
 
   /** Undefined with a place among those that are served at once. */
@@ -172,25 +195,25 @@ class DefaultGateway implements Gateway {
     return shutdown();
   }
 
-  async *#run(facts: Understood, recorder: Recorder): AsyncGenerator<GatewayEvent, void, undefined> {
-    const ended = recorder.with((event) => {
-      if (event.type !== "request-end") return;
-      if (!run.dropping) this.#open.delete(run);
-      this.#admission.leave();
+  /** With a place. */
+  #startRun(facts: Understood, recorder: Recorder): FallbackRun {
+    const run = new FallbackRun(this.#deps, {
+      ...facts,
+      recorder,
+      onEnded: () => {
+        if (!run.dropping) this.#open.delete(run);
+        this.#admission.leave();
+      },
+      onDropped: () => this.#open.delete(run),
     });
-    const run = new FallbackRun(this.#deps, { ...facts, recorder: ended, onDropped: () => this.#open.delete(run) });
     this.#open.add(run);
-    yield* run.events();
+    return run;
   }
 
   /** No place was free, or the client left while it waited for one. */
-  async *#turnAway(
-    facts: Understood,
-    recorder: Recorder,
-    failure: Failure,
-  ): AsyncGenerator<GatewayEvent, void, undefined> {
+  #turnAway(facts: Understood, recorder: Recorder, failure: Failure): FailedEvent | undefined {
     endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
-    if (failure.kind !== "client-abort") yield this.#refusal(facts.route, failure, facts.requestId);
+    return failure.kind === "client-abort" ? undefined : this.#refusal(facts.route, failure, facts.requestId);
   }
 
   #listModels(request: GatewayRequest): ReleasedEvent {

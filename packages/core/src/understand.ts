@@ -21,7 +21,7 @@ import {
 import type { Resolution, Router } from "./routing/router.js";
 import { queryOf, type Route } from "./routing/routes.js";
 
-export type Understood = Omit<RunFacts, "recorder" | "onDropped">;
+export type Understood = Omit<RunFacts, "recorder" | "onEnded" | "onDropped">;
 
 export interface UnderstandParts {
   readonly config: ResolvedConfig;

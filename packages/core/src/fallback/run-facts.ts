@@ -40,6 +40,8 @@ export interface RunFacts {
   readonly clocks: ClockFacts;
   readonly startedAt: number;
   readonly recorder: Recorder;
+  /** The last event has been told. */
+  readonly onEnded: () => void;
   /** A detached answer was read to its end after its client had left. */
   readonly onDropped: () => void;
 }

@@ -21,6 +21,7 @@ export class RunRecord {
   readonly #requestId: string;
   readonly #skipped: Resolution["skipped"];
   readonly #startedAt: number;
+  readonly #onEnded: () => void;
   readonly #trail: TrailEntry[] = [];
   /** Between attempts, in ms. */
   #waitedMs = 0;
@@ -29,7 +30,9 @@ export class RunRecord {
   #released = false;
   #over = false;
 
-  constructor({ clock, config }: FallbackDeps, { recorder, requestId, resolution, startedAt }: RunFacts) {
+  constructor({ clock, config }: FallbackDeps, facts: RunFacts) {
+    const { recorder, requestId, resolution, startedAt } = facts;
+    this.#onEnded = facts.onEnded;
     this.#clock = clock;
     this.#config = config;
     this.#recorder = recorder;
@@ -109,5 +112,6 @@ export class RunRecord {
       durationMs: this.#clock.now() - this.#startedAt,
       overheadMs: this.#overheadMs,
     });
+    this.#onEnded();
   }
 }

@@ -45,17 +45,12 @@ export interface RecorderParts {
   readonly bugs: WeakSet<object>;
 }
 
-/** Hears of every event, also where nobody observes. To look at its type. */
-export type RecordListener = (event: RecordedEvent) => void;
-
 /** Makes the events of one request. Builds none where nobody observes. */
 export class Recorder {
   readonly #parts: RecorderParts;
-  readonly #listener: RecordListener | undefined;
 
-  constructor(parts: RecorderParts, listener?: RecordListener) {
+  constructor(parts: RecorderParts) {
     this.#parts = parts;
-    this.#listener = listener;
   }
 
   get requestId(): string {
@@ -65,11 +60,6 @@ export class Recorder {
   /** Whether anybody observes: else work that only observers need can be saved. */
   get active(): boolean {
     return this.#parts.observers.length > 0 || anySubscriber();
-  }
-
-  /** The same, with a listener that is called after the observers. Must not throw. */
-  with(listener: RecordListener): Recorder {
-    return new Recorder(this.#parts, listener);
   }
 
   /** @param event made for this call: it becomes what observers are told */
@@ -88,7 +78,6 @@ export class Recorder {
       notify(observers, told as ObserverEvent);
       if (channel.hasSubscribers) channel.publish(told);
     }
-    this.#listener?.(event);
   }
 
   /** The facts that every event of an attempt carries. */
