@@ -147,9 +147,10 @@ class DefaultGateway implements Gateway {
   }
 
   async *handle(request: GatewayRequest): AsyncGenerator<GatewayEvent, void, undefined> {
-    const begun = await this.#begin(request);
-    if (begun instanceof FallbackRun) yield* begun.events();
-    else if (begun !== undefined) yield begun;
+    const begun = this.#begin(request);
+    const ready = begun instanceof Promise ? await begun : begun;
+    if (ready instanceof FallbackRun) yield* ready.events();
+    else if (ready !== undefined) yield ready;
   }
 
   async answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined> {
