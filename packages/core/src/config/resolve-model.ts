@@ -48,7 +48,6 @@ function resolveModel(
     routing,
     targets: resolveTargets(config.targets, context, [...path, "targets"], problems),
     sticky: resolveSticky(config.sticky, [...path, "sticky"], problems),
-    timeouts: defaults.timeouts,
   });
 }
 

@@ -97,8 +97,6 @@ export interface ResolvedModel {
   readonly routing: Routing;
   readonly targets: readonly ResolvedTarget[];
   readonly sticky: ResolvedSticky | undefined;
-  /** For what no target decides, such as `totalTimeoutMs`. */
-  readonly timeouts: ResolvedTimeouts;
 }
 
 export interface ResolvedSticky {

@@ -92,7 +92,9 @@ export class FallbackRun implements AttemptRun, Runner {
    *
    * @param tell hears of attempts that start and are rejected; the run waits for it
    */
-  async answer(tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>): Promise<ReleasedEvent | FailedEvent | undefined> {
+  async answer(
+    tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>,
+  ): Promise<ReleasedEvent | FailedEvent | undefined> {
     const { signal } = this.#facts.request;
     signal.addEventListener("abort", this.#onAbort);
     try {
@@ -109,7 +111,9 @@ export class FallbackRun implements AttemptRun, Runner {
     }
   }
 
-  async #steps(tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>): Promise<ReleasedEvent | FailedEvent | undefined> {
+  async #steps(
+    tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>,
+  ): Promise<ReleasedEvent | FailedEvent | undefined> {
     let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now(), backAt: this.#backAt() });
     while (!this.#isLeft) {
       if (this.#stopped !== undefined) return this.#refuse(this.#stopped);
@@ -157,10 +161,10 @@ export class FallbackRun implements AttemptRun, Runner {
   }
 
   onRelease(routed: RoutedTarget, { status, headers, reason, body, jsonBody, ttftMs, holdMs }: AttemptReleased): void {
-    const { resolution, protocol, gated, streaming, body: requestBody } = this.#facts;
+    const { resolution, route, protocol, gated, streaming, body: request } = this.#facts;
     this.#record.attempted({ target: routed.id, status, code: undefined, durationMs: ttftMs });
     this.#record.answerBegins();
-    this.#deps.router.answered(resolution, routed, requestBody.value);
+    this.#deps.router.answered(resolution, routed, route.issuesIds === true ? request.value : undefined);
     const facts = {
       streaming,
       jsonBody: jsonBody && (gated || !streaming),

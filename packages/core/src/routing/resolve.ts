@@ -2,7 +2,7 @@
 
 import { directTarget } from "../config/direct-target.js";
 import type { Routing } from "../config/model-config.js";
-import type { ResolvedConfig, ResolvedSticky, ResolvedTarget, ResolvedTimeouts } from "../config/resolved.js";
+import type { ResolvedConfig, ResolvedSticky, ResolvedTarget } from "../config/resolved.js";
 import { matchesName, parseTargetRef } from "../config/target-ref.js";
 import { matchRule, type RuleFacts } from "./rules.js";
 
@@ -24,8 +24,6 @@ export interface Destination {
   readonly routing: Routing;
   readonly targets: readonly RoutedTarget[];
   readonly sticky: ResolvedSticky | undefined;
-  /** For what no target decides. */
-  readonly timeouts: ResolvedTimeouts;
 }
 
 /** Rules first, then virtual models, then `provider/model`. Undefined: there is no such model for this client. */
@@ -40,13 +38,12 @@ export function findDestination(config: ResolvedConfig, facts: RuleFacts): Desti
       routing: rule.routing,
       targets: rule.targets.map((target) => routed(target, requested)),
       sticky: undefined,
-      timeouts: config.defaults.timeouts,
     };
   }
   if (model !== undefined) {
-    const { name, routing, sticky, timeouts } = model;
+    const { name, routing, sticky } = model;
     const targets = model.targets.map((target) => routed(target, requested));
-    return { name, rule: undefined, routing, targets, sticky, timeouts };
+    return { name, rule: undefined, routing, targets, sticky };
   }
   const ref = parseTargetRef(requested);
   const target = ref === undefined ? undefined : directTarget(config, ref.provider, ref.model);
@@ -57,7 +54,6 @@ export function findDestination(config: ResolvedConfig, facts: RuleFacts): Desti
     routing: "priority",
     targets: [routed(target, requested)],
     sticky: undefined,
-    timeouts: config.defaults.timeouts,
   };
 }
 

@@ -1,7 +1,7 @@
 /** One request → the targets to try, in order, and those that it skips. */
 
 import { targetFor } from "../config/resolve-target.js";
-import type { ResolvedConfig, ResolvedProvider, ResolvedTimeouts } from "../config/resolved.js";
+import type { ResolvedConfig, ResolvedProvider } from "../config/resolved.js";
 import { parseTargetRef } from "../config/target-ref.js";
 import type { Failure } from "../errors.js";
 import type { JsonObject } from "../gate/json-value.js";
@@ -36,8 +36,6 @@ export interface Resolution {
   /** The order holds even where a target rests. */
   readonly pinned: boolean;
   readonly session?: Session | undefined;
-  /** For what no target decides. */
-  readonly timeouts: ResolvedTimeouts;
 }
 
 /** What routing reads of a request. */
@@ -86,7 +84,7 @@ export class Router {
       const served = skipped.some(({ reason }) => reason !== "api");
       return served ? noTargetForRequest(facts.requested) : apiNotServed(facts.requested, facts.api);
     }
-    const { name, rule, routing, timeouts, sticky } = destination;
+    const { name, rule, routing, sticky } = destination;
     const order = orderTargets(routing, eligible, health, random);
     const keys = facts.protocol === "openai-responses" ? conversationKeys(facts.body) : [];
     if (keys.length > 0) {
@@ -94,11 +92,11 @@ export class Router {
       if (pinned.targets.length === 0) return conversationElsewhere(facts.requested);
       const elsewhere = order.filter((target) => !pinned.targets.includes(target));
       const left = elsewhere.map(({ id }): SkippedTarget => ({ id, reason: "conversation" }));
-      return { name, rule, ...pinned, skipped: [...skipped, ...left], timeouts };
+      return { name, rule, ...pinned, skipped: [...skipped, ...left] };
     }
     const session = sticky === undefined ? undefined : sessionOf(name, sticky, facts);
     const targets = session === undefined ? order : this.#sessions.order(session, order, health.now());
-    return { name, rule, targets, skipped, pinned: false, session, timeouts };
+    return { name, rule, targets, skipped, pinned: false, session };
   }
 
   /** The target that issued a response; else the first that serves the API. Undefined: none does. */
@@ -116,14 +114,18 @@ export class Router {
     // The target itself where it is configured: it may have headers of its own.
     const found = listed.find((one) => one.provider === provider && one.model === model);
     const target = routed(found ?? targetFor(config, provider, model), "*");
-    return { name: "stored", targets: [target], skipped: [], pinned: true, timeouts: config.defaults.timeouts };
+    return { name: "stored", targets: [target], skipped: [], pinned: true };
   }
 
-  /** The target's answer was released: its session, and its conversation, stay there. */
-  answered({ session, targets }: Resolution, target: RoutedTarget, body: JsonObject): void {
+  /**
+   * The target's answer was released: its session, and its conversation, stay there.
+   *
+   * @param body of a call whose answer issues ids: the others belong to no conversation
+   */
+  answered({ session, targets }: Resolution, target: RoutedTarget, body: JsonObject | undefined): void {
     if (session !== undefined && target !== targets[0])
       this.#sessions.stay(session, target.id, this.#parts.health.now());
-    const conversation = target.target.provider.protocols.has("openai-responses") ? conversationOf(body) : undefined;
+    const conversation = body === undefined ? undefined : conversationOf(body);
     if (conversation !== undefined) this.#parts.store.setHolder(conversation, target.id);
   }
 

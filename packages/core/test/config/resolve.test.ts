@@ -110,7 +110,6 @@ test("the nearest level wins, key by key", () => {
   expect(b?.timeouts).toMatchObject({ ttftTimeoutMs: 2 });
   expect(b?.retry).toMatchObject({ attempts: 2 });
   expect(b?.fallbackStatusCodes).toEqual([500]);
-  expect(config.models[0]?.timeouts).toMatchObject({ ttftTimeoutMs: 2, connectTimeoutMs: 1 });
 });
 
 test("clocks may stand beside the other keys of a model or a target", () => {
