@@ -47,3 +47,21 @@ export function brief(frames: readonly Frame[]): string[] {
     }
   });
 }
+
+/** Of a decoder that gets the stream in pieces of 100 bytes: CPU time in ms, the best of three. */
+export function decodingCost(stream: Uint8Array): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 3; run++) {
+    const decoder = createStreamDecoder();
+    const before = process.cpuUsage();
+    for (let at = 0; at < stream.length; at += 100) decoder.push(stream.subarray(at, at + 100));
+    const { user, system } = process.cpuUsage(before);
+    best = Math.min(best, (user + system) / 1000);
+  }
+  return best;
+}
+
+/** Sixteen times the bytes cost a quadratic decoder 256 times as much. The floor keeps a noisy small figure out. */
+export function isLinear(text: (size: number) => string): boolean {
+  return decodingCost(bytes(text(1_048_576))) / Math.max(decodingCost(bytes(text(65_536))), 2) < 64;
+}
