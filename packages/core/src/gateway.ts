@@ -56,13 +56,20 @@ const farewellMs = 1_000;
 /** Brands survive two copies of this package in one process, which `instanceof` does not. */
 const gatewayBrand = Symbol.for("first-chunk.Gateway");
 
+/** Which API a request is for. Handed back to {@link Gateway.refuse}. */
+export interface MatchedRoute {
+  readonly protocol: ProtocolName;
+  /** Of the API, with its version prefix: `/v1/messages`, `/model/{model}/converse`. */
+  readonly path: string;
+}
+
 export interface Gateway {
   /**
    * Which API a request is for, or undefined: then it is not the gateway's. Looks at method and path only.
    *
    * @param mounted below a mount path: the routes without `/v1` match too
    */
-  match(method: string, url: string, mounted: boolean): Route | undefined;
+  match(method: string, url: string, mounted: boolean): MatchedRoute | undefined;
   /** Yields exactly one `released` or `failed`, and nothing after it; neither where the client left before. */
   handle(request: GatewayRequest): AsyncIterable<GatewayEvent>;
   /**
@@ -70,7 +77,7 @@ export interface Gateway {
    */
   answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined>;
   /** The answer to a request that an adapter itself refuses, in the client's protocol. */
-  refuse(route: object, failure: Failure): FailedEvent;
+  refuse(route: MatchedRoute, failure: Failure): FailedEvent;
   readonly limits: { readonly maxRequestBytes: number };
   readonly timeouts: { readonly writeStallTimeoutMs: number };
   /** Why a request that comes now would be refused, whatever it holds: asked before its body is read. */
@@ -222,13 +229,13 @@ class DefaultGateway implements Gateway {
     return modelList(this.#config.models, request, this.#since, own);
   }
 
-  refuse(route: object, failure: Failure): FailedEvent {
+  refuse(route: MatchedRoute, failure: Failure): FailedEvent {
     const requestId = crypto.randomUUID();
-    this.#records.refused((route as Route).protocol, requestId, failure);
-    return this.#refusal(route as Route, failure, requestId);
+    this.#records.refused(route.protocol, requestId, failure);
+    return this.#refusal(route, failure, requestId);
   }
 
-  #refusal(route: Route, failure: Failure, requestId: string): FailedEvent {
+  #refusal(route: MatchedRoute, failure: Failure, requestId: string): FailedEvent {
     const { headerPrefix: prefix, exposeRouting: expose } = this.#config;
     const own = routingHeaders({ prefix, expose, requestId, trail: [], holdMs: 0, upstreamMs: 0 });
     const event = failedEvent(protocolOf(route), failure, undefined, own, requestId);

@@ -1,5 +1,12 @@
 // For users: a gateway and its configuration.
-export { createGateway, isGateway, type CloseOptions, type Gateway, type GatewayDeps } from "./gateway.js";
+export {
+  createGateway,
+  isGateway,
+  type CloseOptions,
+  type Gateway,
+  type GatewayDeps,
+  type MatchedRoute,
+} from "./gateway.js";
 export type {
   ApiKey,
   CooldownConfig,

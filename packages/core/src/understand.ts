@@ -101,7 +101,7 @@ function asksForStream(url: string): boolean {
   return new URLSearchParams(queryOf(url)).get("stream") === "true";
 }
 
-export function protocolOf(route: Route): GateProtocol {
+export function protocolOf(route: Pick<Route, "protocol">): GateProtocol {
   const protocol = protocols.get(route.protocol);
   if (protocol === undefined) throw new TypeError(`there is no protocol ${route.protocol}`);
   return protocol;
