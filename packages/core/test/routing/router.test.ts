@@ -3,7 +3,7 @@ import type { GatewayConfig } from "../../src/config.js";
 import type { Failure } from "../../src/errors.js";
 import { MemoryHealthStore } from "../../src/health/store.js";
 import { Router, type Resolution, type RoutingFacts } from "../../src/routing/router.js";
-import { ids, resolved } from "./targets.js";
+import { ids, plainFacts, resolved } from "./targets.js";
 
 const means = { samples: 0, ttftMs: undefined, timePerOutputTokenMs: undefined };
 
@@ -29,16 +29,7 @@ function scene(config: Partial<GatewayConfig>, random: () => number = () => 0): 
 }
 
 function resolve({ router }: Scene, facts: Partial<RoutingFacts> = {}): Resolution & Failure {
-  return router.resolve({
-    requested: "m",
-    protocol: "openai-chat",
-    api: "POST /v1/chat/completions",
-    headers: {},
-    body: {},
-    metadata: new Map(),
-    subject: undefined,
-    ...facts,
-  }) as Resolution & Failure;
+  return router.resolve({ ...plainFacts, ...facts }) as Resolution & Failure;
 }
 
 const ab = [{ target: "a/x" }, { target: "b/y" }];

@@ -4,6 +4,7 @@ import type { GatewayConfig } from "../../src/config.js";
 import { resolveConfig } from "../../src/config/resolve.js";
 import type { ResolvedConfig } from "../../src/config/resolved.js";
 import type { RoutedTarget } from "../../src/routing/resolve.js";
+import type { RoutingFacts } from "../../src/routing/router.js";
 
 const provider = {
   type: "openai-compatible",
@@ -22,6 +23,17 @@ export function routedTargets(model: NonNullable<GatewayConfig["models"]>[string
   const { models } = resolved({ models: { m: model } });
   return models[0].targets.map((target) => ({ target, model: target.model, id: target.id }));
 }
+
+/** A plain request for the model `m`. */
+export const plainFacts: RoutingFacts = {
+  requested: "m",
+  protocol: "openai-chat",
+  api: "POST /v1/chat/completions",
+  headers: {},
+  body: {},
+  metadata: new Map(),
+  subject: undefined,
+};
 
 export function ids(targets: readonly RoutedTarget[]): string[] {
   return targets.map(({ id }) => id);

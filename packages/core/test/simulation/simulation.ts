@@ -12,6 +12,7 @@ import { Health } from "../../src/health/health.js";
 import { MemoryHealthStore } from "../../src/health/store.js";
 import { Router, type Resolution, type RoutingFacts } from "../../src/routing/router.js";
 import { seededRandom } from "./seeded-random.js";
+import { plainFacts } from "../routing/targets.js";
 
 /** One answer of a target, in ms. */
 export type Answer =
@@ -104,16 +105,7 @@ export class Simulation {
 
   /** A request for the model `m`, now. */
   request(facts: Partial<RoutingFacts> = {}): void {
-    const resolution = this.#router.resolve({
-      requested: "m",
-      protocol: "openai-chat",
-      api: "POST /v1/chat/completions",
-      headers: {},
-      body: {},
-      metadata: new Map(),
-      subject: undefined,
-      ...facts,
-    });
+    const resolution = this.#router.resolve({ ...plainFacts, ...facts });
     if (!("targets" in resolution)) throw new Error(resolution.message);
     const plan = new Plan(
       resolution.targets.map(({ target }) => target),
