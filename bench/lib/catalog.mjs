@@ -44,6 +44,13 @@ const variants = [
   { id: "renamed", label: "model replaced in the request", model: "renamed-short", responseModel: "short", path: chat },
 ];
 
+const observers = {
+  observer: "an observer that counts",
+  log: "the log, written to nowhere",
+  prometheus: "the Prometheus observer",
+  opentelemetry: "the OpenTelemetry observer, spans dropped",
+};
+
 /** @param {number} node @returns {readonly Subject[]} */
 function onNode(node) {
   const script = (file, ...args) => [file, ...args];
@@ -93,13 +100,13 @@ function onNode(node) {
       script: script("ours", "express"),
       ours: true,
     },
-    {
-      id: "ours-observed",
-      label: "First Chunk on node:http, with an observer",
-      scenarios: ["short", "paced"],
-      script: script("ours", "http", "observed"),
+    ...["observer", "log", "prometheus", "opentelemetry"].map((kind) => ({
+      id: `ours-${kind}`,
+      label: `First Chunk on node:http, with ${observers[kind]}`,
+      scenarios: ["short"],
+      script: script("ours", "http", kind),
       ours: true,
-    },
+    })),
     {
       id: "ours-fallback",
       label: "First Chunk on node:http, a fallback in each request",

@@ -1,5 +1,5 @@
 /**
- * First Chunk: `ours.mjs <http | koa | express> [observed] [fallback]`. The gate and the watch after release are on, as
+ * First Chunk: `ours.mjs <http | koa | express> [observer | log | prometheus | opentelemetry] [fallback]`. The gate and the watch after release are on, as
  * they are by default; a virtual model names the target, and with it the model in the request is replaced.
  */
 
@@ -10,11 +10,36 @@ import { serve, upstreamOrigin } from "./serve.mjs";
 const [mount, ...options] = process.argv.slice(2);
 
 const seen = {};
-const observer = {
+const counting = {
   onEvent(event) {
     seen[event.type] = (seen[event.type] ?? 0) + 1;
   },
 };
+
+/** Makes a line of what it is given, as loggers do, and drops it. */
+function line(facts, message) {
+  seen[message] = JSON.stringify({ time: Date.now(), ...facts, msg: message }).length;
+}
+const logger = { debug: line, info: line, warn: line, error: line };
+
+/** What of the configuration the observer needs. */
+async function observing() {
+  if (options.includes("observer")) return { observers: [counting] };
+  if (options.includes("log")) return { logger };
+  if (options.includes("prometheus")) {
+    const { prometheusObserver } = await import("@first-chunk/core/prometheus");
+    return { observers: [prometheusObserver()] };
+  }
+  if (options.includes("opentelemetry")) {
+    const [{ openTelemetryObserver }, { BasicTracerProvider, NoopSpanProcessor }] = await Promise.all([
+      import("@first-chunk/core/opentelemetry"),
+      import("@opentelemetry/sdk-trace-base"),
+    ]);
+    const provider = new BasicTracerProvider({ spanProcessors: [new NoopSpanProcessor()] });
+    return { observers: [openTelemetryObserver({ tracer: provider.getTracer("bench") })] };
+  }
+  return {};
+}
 
 const target = { type: "openai-compatible", apiKey: "sk-upstream-00000000000000000000000000000000" };
 const failing = options.includes("fallback");
@@ -35,7 +60,7 @@ const gateway = createGateway({
   },
   // A target that always fails would rest, and no request would fall back.
   ...(failing ? { cooldown: false } : {}),
-  ...(options.includes("observed") ? { observers: [observer] } : {}),
+  ...(await observing()),
 });
 
 /** @returns {Promise<import("node:http").RequestListener>} */
