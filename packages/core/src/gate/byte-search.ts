@@ -67,7 +67,8 @@ export function lastSequenceNumber(bytes: Uint8Array): number | undefined {
   at += sequenceKey.length;
   while (bytes[at] === 0x20 || bytes[at] === 0x3a) at += 1;
   let number: number | undefined;
-  for (let digit = (bytes[at] ?? 0) - 48; digit >= 0 && digit <= 9; digit = (bytes[++at] ?? 0) - 48) number = (number ?? 0) * 10 + digit;
+  for (let digit = (bytes[at] ?? 0) - 48; digit >= 0 && digit <= 9; digit = (bytes[++at] ?? 0) - 48)
+    number = (number ?? 0) * 10 + digit;
   return number;
 }
 
@@ -84,7 +85,11 @@ function startsWith(bytes: Uint8Array, at: number, marker: Uint8Array): boolean 
 function scan(chunk: Uint8Array, marker: Uint8Array, from: number = 0): number {
   const first = marker[0];
   if (first === undefined) return -1;
-  for (let at = chunk.indexOf(first, from); at !== -1 && at + marker.length <= chunk.length; at = chunk.indexOf(first, at + 1)) {
+  for (
+    let at = chunk.indexOf(first, from);
+    at !== -1 && at + marker.length <= chunk.length;
+    at = chunk.indexOf(first, at + 1)
+  ) {
     if (startsWith(chunk, at, marker)) return at;
   }
   return -1;

@@ -26,7 +26,8 @@ export function byteSource(source: AsyncIterable<Uint8Array> | WebStream): ByteS
     const reader = source.getReader();
     return { next: () => reader.read() as Promise<IteratorResult<Uint8Array>>, leave: () => reader.cancel() };
   }
-  if (typeof source?.[Symbol.asyncIterator] !== "function") throw new TypeError("source: must be an async iterable of bytes");
+  if (typeof source?.[Symbol.asyncIterator] !== "function")
+    throw new TypeError("source: must be an async iterable of bytes");
   const iterator = source[Symbol.asyncIterator]();
   return {
     next: () => iterator.next(),
@@ -38,7 +39,9 @@ export function byteSource(source: AsyncIterable<Uint8Array> | WebStream): ByteS
 }
 
 function isWebStream(source: unknown): source is WebStream {
-  return typeof source === "object" && source !== null && "getReader" in source && typeof source.getReader === "function";
+  return (
+    typeof source === "object" && source !== null && "getReader" in source && typeof source.getReader === "function"
+  );
 }
 
 function isDestroyable(source: object): source is { destroy(): void } {

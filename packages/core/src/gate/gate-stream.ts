@@ -77,7 +77,9 @@ class GateDriver {
   constructor(source: AsyncIterable<Uint8Array> | WebStream, options: GateStreamOptions) {
     const protocol = typeof options.protocol === "string" ? protocols.get(options.protocol) : options.protocol;
     if (protocol === undefined) {
-      throw new TypeError(`protocol: there is no protocol ${JSON.stringify(options.protocol)}. Take one of ${[...protocols.keys()].join(", ")}.`);
+      throw new TypeError(
+        `protocol: there is no protocol ${JSON.stringify(options.protocol)}. Take one of ${[...protocols.keys()].join(", ")}.`,
+      );
     }
     checkWhole("ttftTimeoutMs", options.ttftTimeoutMs, 1);
     checkWhole("idleTimeoutMs", options.idleTimeoutMs, 1);
@@ -131,7 +133,12 @@ class GateDriver {
   }
 
   #idleDeadline(): Deadline {
-    return { type: "deadline", deadline: "idle", at: this.#clock.now() + this.#idleTimeoutMs, timeoutMs: this.#idleTimeoutMs };
+    return {
+      type: "deadline",
+      deadline: "idle",
+      at: this.#clock.now() + this.#idleTimeoutMs,
+      timeoutMs: this.#idleTimeoutMs,
+    };
   }
 
   /** The first of the clocks that run before release. */
@@ -140,7 +147,8 @@ class GateDriver {
     const { maxHoldMs, failureDetailTimeoutMs } = this.#gate;
     let first = this.#idleDeadline();
     const consider = (deadline: Deadline["deadline"], since: number | undefined, timeoutMs: number): void => {
-      if (since !== undefined && since + timeoutMs <= first.at) first = { type: "deadline", deadline, at: since + timeoutMs, timeoutMs };
+      if (since !== undefined && since + timeoutMs <= first.at)
+        first = { type: "deadline", deadline, at: since + timeoutMs, timeoutMs };
     };
     if (ttftTimeoutMs !== undefined) consider("ttft", this.#startedAt, ttftTimeoutMs);
     else if (maxHoldMs > 0) consider("hold", this.#holdingSince, maxHoldMs);

@@ -66,7 +66,12 @@ export type OverflowLimit = "bytes" | "events" | "time" | "lifecycle";
 export type GateOutput =
   | { readonly type: "hold" }
   /** `record`: the frame that released was an in-band failure, passed on because validation is off. */
-  | { readonly type: "release"; readonly reason: ReleaseReason; readonly overflow?: OverflowLimit; readonly record?: Failure }
+  | {
+      readonly type: "release";
+      readonly reason: ReleaseReason;
+      readonly overflow?: OverflowLimit;
+      readonly record?: Failure;
+    }
   | { readonly type: "forward"; readonly record?: Failure }
   | { readonly type: "finish"; readonly complete: boolean }
   | { readonly type: "reject"; readonly failure: Failure; readonly overflow?: OverflowLimit }
@@ -79,7 +84,12 @@ export type GatePhase = "holding" | "awaiting-detail" | "committed" | "closed";
 type GateState =
   | { readonly phase: "holding"; readonly seen: Seen }
   | { readonly phase: "awaiting-detail" }
-  | { readonly phase: "committed"; readonly complete: boolean; readonly blind: boolean; readonly recorded: Failure | undefined }
+  | {
+      readonly phase: "committed";
+      readonly complete: boolean;
+      readonly blind: boolean;
+      readonly recorded: Failure | undefined;
+    }
   | { readonly phase: "closed" };
 
 /** What has been held so far, as far as a later judgement needs it. */
@@ -108,7 +118,17 @@ export class Gate {
   readonly #rules: GateRules;
   #state: GateState = {
     phase: "holding",
-    seen: { events: 0, lifecycle: 0, counted: 0, malformed: false, foreign: false, terminal: false, complete: false, reason: undefined, outputTokens: undefined },
+    seen: {
+      events: 0,
+      lifecycle: 0,
+      counted: 0,
+      malformed: false,
+      foreign: false,
+      terminal: false,
+      complete: false,
+      reason: undefined,
+      outputTokens: undefined,
+    },
   };
 
   constructor(rules: GateRules) {
@@ -126,7 +146,6 @@ export class Gate {
   get complete(): boolean {
     return this.#state.phase === "committed" && this.#state.complete;
   }
-
 
   step(input: GateInput): GateOutput {
     switch (this.#state.phase) {
@@ -164,7 +183,9 @@ export class Gate {
         return this.#holdingEnd(seen);
       case "error":
         return this.#reject(
-          seen.events === 0 ? failures.emptyStream(this.#rules.noOutputMessage) : failures.truncatedStream(this.#rules.noOutputMessage),
+          seen.events === 0
+            ? failures.emptyStream(this.#rules.noOutputMessage)
+            : failures.truncatedStream(this.#rules.noOutputMessage),
           input.cause,
         );
       case "deadline":
@@ -188,7 +209,9 @@ export class Gate {
         return this.#holdingTerminal(verdict, seen);
       case "lifecycle":
         seen.lifecycle += 1;
-        return seen.lifecycle > this.#rules.maxLifecycleEvents ? this.#release("overflow", "lifecycle") : this.#count(seen);
+        return seen.lifecycle > this.#rules.maxLifecycleEvents
+          ? this.#release("overflow", "lifecycle")
+          : this.#count(seen);
       case "neutral":
         if (verdict.malformed === true) seen.malformed = true;
         if (verdict.foreign === true) seen.foreign = true;
@@ -226,7 +249,9 @@ export class Gate {
       case "fail":
         return this.#reject(failures.emptyCompletion({ alwaysFallBack: false }));
       case "fallback":
-        return anotherTarget ? this.#reject(failures.emptyCompletion({ alwaysFallBack: true })) : this.#release("empty");
+        return anotherTarget
+          ? this.#reject(failures.emptyCompletion({ alwaysFallBack: true }))
+          : this.#release("empty");
       case "auto":
     }
     const billed = (seen.outputTokens ?? (alwaysReportsUsage ? 0 : 1)) > 0;
@@ -247,7 +272,8 @@ export class Gate {
     const { ttftTimeoutMs, noOutputMessage } = this.#rules;
     if (seen.terminal) return this.#judgeEmpty(seen);
     if (seen.events === 0) {
-      if (ttftTimeoutMs !== undefined && noOutputMessage === undefined) return this.#reject(failures.ttftEmptyStream(ttftTimeoutMs));
+      if (ttftTimeoutMs !== undefined && noOutputMessage === undefined)
+        return this.#reject(failures.ttftEmptyStream(ttftTimeoutMs));
       return this.#reject(failures.emptyStream(noOutputMessage));
     }
     if (seen.foreign) return this.#reject(failures.invalidBody());
@@ -259,7 +285,8 @@ export class Gate {
     if (input.type === "frame") {
       const { verdict } = input;
       if (verdict.kind === "neutral" && verdict.keepalive === true) return hold;
-      if (verdict.kind === "failure" && verdict.unexplained !== true && verdict.saysNothing !== true) return this.#reject(verdict.failure);
+      if (verdict.kind === "failure" && verdict.unexplained !== true && verdict.saysNothing !== true)
+        return this.#reject(verdict.failure);
     }
     return this.#reject(failures.unexplainedFailure());
   }
@@ -279,7 +306,11 @@ export class Gate {
         this.close();
         // A reset after the terminal event loses nothing the client needs.
         if (state.complete) return { type: "finish", complete: true };
-        return { type: "fail", failure: state.recorded ?? failures.networkFailure(input.cause, true), append: state.recorded === undefined };
+        return {
+          type: "fail",
+          failure: state.recorded ?? failures.networkFailure(input.cause, true),
+          append: state.recorded === undefined,
+        };
       case "deadline":
         if (input.deadline !== "idle" && input.deadline !== "request") return ignore;
         this.close();
@@ -301,7 +332,8 @@ export class Gate {
   #committedFrame(verdict: Verdict, state: GateState & { phase: "committed" }): GateOutput {
     const complete = state.complete || completes(verdict);
     const news = verdict.kind === "failure" && state.recorded === undefined ? verdict.failure : undefined;
-    if (complete !== state.complete || news !== undefined) this.#state = { ...state, complete, recorded: state.recorded ?? news };
+    if (complete !== state.complete || news !== undefined)
+      this.#state = { ...state, complete, recorded: state.recorded ?? news };
     return news === undefined ? forward : { type: "forward", record: news };
   }
 
@@ -324,7 +356,10 @@ export class Gate {
 }
 
 function completes(verdict: Verdict): boolean {
-  return (verdict.kind === "output" || verdict.kind === "terminal" || verdict.kind === "failure") && verdict.complete === true;
+  return (
+    (verdict.kind === "output" || verdict.kind === "terminal" || verdict.kind === "failure") &&
+    verdict.complete === true
+  );
 }
 
 function isOverload(failure: Failure): boolean {

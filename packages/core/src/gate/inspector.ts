@@ -155,7 +155,10 @@ export class Inspector {
     let at = 0;
     while (true) {
       const end = this.#protocol.framing === "blank-line" ? afterBlankLine(chunk, at) : chunk.length;
-      const result = this.#judgeFrames(this.#decode(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end)), false);
+      const result = this.#judgeFrames(
+        this.#decode(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end)),
+        false,
+      );
       if (result.type === "reject") return result;
       if (this.#gate.phase === "committed") {
         this.#startWatch();
@@ -194,7 +197,8 @@ export class Inspector {
 
   #step(input: GateInput): GateOutput {
     const output = this.#gate.step(input);
-    if ((output.type === "forward" || output.type === "release") && output.record !== undefined) this.#recorded = output.record;
+    if ((output.type === "forward" || output.type === "release") && output.record !== undefined)
+      this.#recorded = output.record;
     return output;
   }
 
@@ -206,7 +210,13 @@ export class Inspector {
 
   /** A body that is no stream only the decoder can follow. One of which nothing but white space has come may become one. */
   #startWatch(): void {
-    if (this.#protocol.framing === "decoded" || this.#opening === undefined || this.#opening === lessThan || this.jsonBody) return;
+    if (
+      this.#protocol.framing === "decoded" ||
+      this.#opening === undefined ||
+      this.#opening === lessThan ||
+      this.jsonBody
+    )
+      return;
     const begun = this.#decoder.pendingBytes === 0 ? 0 : this.#position - this.#eventEnd;
     this.#decoder = spent;
     this.#watch = new Watch(
@@ -214,7 +224,8 @@ export class Inspector {
         framing: this.#protocol.framing,
         search: searchFor(this.#protocol),
         numbered: this.#protocol.numbersEvents === true,
-        createDecoder: this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
+        createDecoder:
+          this.#protocol.framing === "blank-line" ? createEventDecoder : () => this.#protocol.createDecoder(),
         maxBytes: this.#maxHeldBytes,
       },
       this.#begun(begun),

@@ -49,7 +49,11 @@ export class Judge {
         }
         return { type: "frame", verdict: this.#classify(frame.event, frame.data, "event"), trailing };
       case "stray":
-        return { type: "frame", verdict: this.#classify(frame.field === true ? "error" : "", frame.data, "stray"), trailing };
+        return {
+          type: "frame",
+          verdict: this.#classify(frame.field === true ? "error" : "", frame.data, "stray"),
+          trailing,
+        };
       case "json":
         // A whole value is whole without a line end behind it.
         return { type: "frame", verdict: this.#classify("", frame.data, "json"), trailing: false };
@@ -75,9 +79,13 @@ export class Judge {
     this.#onValue?.(value);
     this.usage = mergeUsage(this.usage, readUsage(value));
     this.responseModel ??= modelOf(value);
-    const { sequence_number: sequence, response } = value as { sequence_number?: unknown; response?: { id?: unknown } | null };
+    const { sequence_number: sequence, response } = value as {
+      sequence_number?: unknown;
+      response?: { id?: unknown } | null;
+    };
     if (typeof sequence === "number" && sequence > (this.sequenceNumber ?? -1)) this.sequenceNumber = sequence;
-    if (typeof response === "object" && response !== null && typeof response.id === "string") this.responseId = response.id;
+    if (typeof response === "object" && response !== null && typeof response.id === "string")
+      this.responseId = response.id;
   }
 }
 

@@ -56,7 +56,8 @@ export function resolveGateOptions(options: Partial<ResolvedGateOptions>): Resol
 
 /** @throws TypeError unless it is missing or a whole number from `least` to 2^31 - 1 */
 export function checkWhole(name: string, value: unknown, least: number): void {
-  if (value === undefined || (Number.isInteger(value) && (value as number) >= least && (value as number) <= most)) return;
+  if (value === undefined || (Number.isInteger(value) && (value as number) >= least && (value as number) <= most))
+    return;
   throw new TypeError(`${name}: must be a whole number from ${least} to ${most}`);
 }
 
@@ -80,7 +81,12 @@ export function gateRules(protocol: GateProtocol, options: ResolvedGateOptions, 
   const responses = protocol.name === "openai-responses";
   // A native Responses call obeys its own switch alone, whoever serves it.
   const validate = responses ? options.responsesInBandErrors : options.inBandErrors;
-  const off = protocol.name === "anthropic-messages" ? "overload" : facts.ttftTimeoutMs === undefined ? "first-byte" : "first-event";
+  const off =
+    protocol.name === "anthropic-messages"
+      ? "overload"
+      : facts.ttftTimeoutMs === undefined
+        ? "first-byte"
+        : "first-event";
   const validation = validate ? "full" : off;
   return {
     validation,

@@ -2,12 +2,7 @@
 
 import type { Failure } from "../errors.js";
 
-export type Verdict =
-  | OutputVerdict
-  | LifecycleVerdict
-  | NeutralVerdict
-  | TerminalVerdict
-  | FailureVerdict;
+export type Verdict = OutputVerdict | LifecycleVerdict | NeutralVerdict | TerminalVerdict | FailureVerdict;
 
 /** Generated output: text, reasoning, a tool call. */
 export interface OutputVerdict {

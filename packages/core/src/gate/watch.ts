@@ -82,7 +82,8 @@ export class Watch {
    */
   #complete(last: Uint8Array, marker: number): readonly Frame[] {
     const { numbered, createDecoder } = this.#options;
-    const whole = this.everything || this.#marked || (marker !== -1 && marker < last.length && this.#boundary(last, marker) === 0);
+    const whole =
+      this.everything || this.#marked || (marker !== -1 && marker < last.length && this.#boundary(last, marker) === 0);
     let number = numbered ? lastSequenceNumber(last) : undefined;
     let bytes = last;
     if (this.#tail.length > 0 && (whole || (numbered && number === undefined))) {
@@ -93,7 +94,9 @@ export class Watch {
     this.#sequenceNumber = number ?? this.#sequenceNumber;
     if (whole) return createDecoder().push(bytes);
     // From the frame with the first marker on: what comes before it in a large chunk is not worth a parse.
-    return marker === -1 || marker >= last.length ? none : createDecoder().push(last.subarray(this.#boundary(last, marker)));
+    return marker === -1 || marker >= last.length
+      ? none
+      : createDecoder().push(last.subarray(this.#boundary(last, marker)));
   }
 
   #kept(): Uint8Array {
@@ -140,7 +143,8 @@ export class Watch {
   /** Whether the byte at `at` closes a blank line: it ends a line, and so do the bytes before it. */
   #endsBlankLine(chunk: Uint8Array, at: number): boolean {
     if (chunk[at] !== LF && chunk[at] !== CR) return false;
-    const before = (distance: number): number | undefined => (at >= distance ? chunk[at - distance] : this.#tailByte(distance - at));
+    const before = (distance: number): number | undefined =>
+      at >= distance ? chunk[at - distance] : this.#tailByte(distance - at);
     if (chunk[at] === CR) return before(1) === CR || before(1) === LF;
     if (before(1) === LF) return true;
     return before(1) === CR && (before(2) === LF || before(2) === CR);

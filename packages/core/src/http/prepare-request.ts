@@ -60,6 +60,7 @@ export async function prepareRequest(gateway: ServedGateway, incoming: Incoming)
 
 function peerOf({ socket }: IncomingMessage): Peer | undefined {
   const { remoteAddress: address, remotePort: port, localAddress: serverAddress, localPort: serverPort } = socket;
-  if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined) return undefined;
+  if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined)
+    return undefined;
   return { address, port, serverAddress, serverPort };
 }

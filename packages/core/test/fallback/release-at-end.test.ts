@@ -18,7 +18,11 @@ describe("a stream that is released only when it ends", () => {
   it("ends the answer at once where it ends within its first event, under overload validation", async () => {
     const body = "<html>busy</html>";
     const config = { gate: { inBandErrors: false } };
-    const scene = stage({ targets: { a: { steps: [...stream([]).steps, data(body), end()] } }, type: "anthropic", config });
+    const scene = stage({
+      targets: { a: { steps: [...stream([]).steps, data(body), end()] } },
+      type: "anthropic",
+      config,
+    });
     const run = send(scene, { api: "messages" });
     await scene.clock.advance(0);
     expect(run.text).toBe(body);

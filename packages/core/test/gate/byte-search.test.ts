@@ -52,9 +52,13 @@ describe.each(runtimes)("byte search %s", (runtime) => {
     const { MarkerSearch } = await load(runtime);
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 40 });
     fc.assert(
-      fc.property(letters, letters.map((text) => text.slice(0, 4)).filter((text) => text !== ""), (text, marker) => {
-        expect(new MarkerSearch([marker]).first(bytesOf(text))).toBe(text.indexOf(marker));
-      }),
+      fc.property(
+        letters,
+        letters.map((text) => text.slice(0, 4)).filter((text) => text !== ""),
+        (text, marker) => {
+          expect(new MarkerSearch([marker]).first(bytesOf(text))).toBe(text.indexOf(marker));
+        },
+      ),
     );
   });
 
@@ -83,7 +87,9 @@ describe("the gate without Buffer", () => {
     for (const { id, protocol, wire } of healthyStreams) {
       const bytes = bytesOf(wire);
       const size = bytes.length > 20_000 ? bytes.length : 7;
-      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+        bytes.subarray(index * size, (index + 1) * size),
+      );
       const result = await gateStream(sourceOf(pieces), { protocol });
       if (result.status === "rejected") lost.push(id);
       else for await (const part of result.body) expect(part).toBeInstanceOf(Uint8Array);

@@ -46,7 +46,10 @@ describe("a source that is left while it is silent", () => {
   it("is left when the reader of a released body leaves", async () => {
     const cancelled = latch();
     const source = new ReadableStream<Uint8Array>({
-      start: (controller) => anthropicHealthy().slice(0, 5).forEach((event) => controller.enqueue(Buffer.from(event))),
+      start: (controller) =>
+        anthropicHealthy()
+          .slice(0, 5)
+          .forEach((event) => controller.enqueue(Buffer.from(event))),
       cancel: () => cancelled.resolve(),
     });
     const result = await gateStream(source, { protocol: "anthropic-messages" });

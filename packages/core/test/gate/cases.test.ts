@@ -23,13 +23,22 @@ async function outcomeOf(one: StreamCase, chunks: readonly Uint8Array[]): Promis
   const clock = new ManualClock();
   const source = new CaseSource(chunks, one.end);
   const timeout = one.end === "stall" ? { ttftTimeoutMs } : {};
-  const pending = gateStream(source, { protocol: one.protocol, contentType: one.http.content_type, clock, ...timeout, ...one.options });
+  const pending = gateStream(source, {
+    protocol: one.protocol,
+    contentType: one.http.content_type,
+    clock,
+    ...timeout,
+    ...one.options,
+  });
   const settled = pending.then(() => "settled" as const);
   if (one.end === "stall") {
     await source.idle;
     await clock.advance(ttftTimeoutMs);
   }
-  const first = await Promise.race([settled, source.idle.then(() => new Promise<"idle">((resolve) => setImmediate(resolve, "idle")))]);
+  const first = await Promise.race([
+    settled,
+    source.idle.then(() => new Promise<"idle">((resolve) => setImmediate(resolve, "idle"))),
+  ]);
   if (first === "idle") return { action: "wait" };
   const result = await pending;
   expect(clock.pending).toBe(0);
@@ -54,7 +63,8 @@ async function outcomeOf(one: StreamCase, chunks: readonly Uint8Array[]): Promis
 }
 
 function expected(one: StreamCase): Outcome {
-  if (one.expected.action === "release") return { action: "release", released: Buffer.from(joined(one.chunks)).toString("latin1") };
+  if (one.expected.action === "release")
+    return { action: "release", released: Buffer.from(joined(one.chunks)).toString("latin1") };
   return one.expected;
 }
 
@@ -65,11 +75,14 @@ describe("recorded stream openings", () => {
 
   const splittable = cases.filter((one) => one.chunks.length > 0);
 
-  it.each(splittable.map((one) => [one.id, one] as const))("%s, in one piece and one byte at a time", async (_id, one) => {
-    const whole = joined(one.chunks);
-    expect(await outcomeOf(one, [whole])).toMatchObject(expected(one));
-    expect(await outcomeOf(one, bytewise(whole))).toMatchObject(expected(one));
-  });
+  it.each(splittable.map((one) => [one.id, one] as const))(
+    "%s, in one piece and one byte at a time",
+    async (_id, one) => {
+      const whole = joined(one.chunks);
+      expect(await outcomeOf(one, [whole])).toMatchObject(expected(one));
+      expect(await outcomeOf(one, bytewise(whole))).toMatchObject(expected(one));
+    },
+  );
 
   it("has the same verdict and bytes wherever the network splits a stream", async () => {
     const small = splittable.filter((one) => joined(one.chunks).length <= 20_000);
@@ -92,7 +105,8 @@ describe("stream openings that the documents imply", () => {
     expect(ours.length).toBeGreaterThan(0);
     for (const one of ours) {
       const whole = joined(one.chunks);
-      const ways = whole.length === 0 ? { given: one.chunks } : { given: one.chunks, whole: [whole], bytewise: bytewise(whole) };
+      const ways =
+        whole.length === 0 ? { given: one.chunks } : { given: one.chunks, whole: [whole], bytewise: bytewise(whole) };
       for (const [way, chunks] of Object.entries(ways)) {
         expect(await outcomeOf(one, chunks), `${one.id}, ${way}: ${one.note}`).toMatchObject(expected(one));
       }

@@ -110,16 +110,20 @@ describe("the events of any stream", () => {
 
   it("are those of eventsource-parser for every SSE fixture, whole, bytewise and as recorded", () => {
     const recorded = [...streamCases, ...readCases("more-streams.jsonl")]
-      .filter(({ protocol, http }) => protocols.get(protocol)?.framing === "blank-line" && http.content_encoding === undefined)
+      .filter(
+        ({ protocol, http }) =>
+          protocols.get(protocol)?.framing === "blank-line" && http.content_encoding === undefined,
+      )
       .map(({ chunks }) => chunks);
-    const fixtures = [...recorded, ...[...healthyStreams, ...overloadStreams].map(({ wire }) => [bytes(wire)])].filter((chunks) =>
-      isEventStream(new TextDecoder().decode(joined(chunks))),
+    const fixtures = [...recorded, ...[...healthyStreams, ...overloadStreams].map(({ wire }) => [bytes(wire)])].filter(
+      (chunks) => isEventStream(new TextDecoder().decode(joined(chunks))),
     );
     expect(fixtures.length).toBeGreaterThan(500);
     for (const chunks of fixtures) {
       const whole = joined(chunks);
       const expected = expectedEvents(whole);
-      for (const split of [chunks, ...splittings(whole, [7])]) expect(eventsOf(split.flatMap(decodeInto(createStreamDecoder())))).toEqual(expected);
+      for (const split of [chunks, ...splittings(whole, [7])])
+        expect(eventsOf(split.flatMap(decodeInto(createStreamDecoder())))).toEqual(expected);
     }
   });
 

@@ -27,7 +27,14 @@ export function deadline(name: GateDeadline, timeoutMs = 30_000): GateInput {
   return { type: "deadline", deadline: name, timeoutMs };
 }
 export function failed(failure: Partial<Failure> = {}, fields: Partial<FailureVerdict> = {}): FailureVerdict {
-  const whole: Failure = { kind: "in-band", status: 500, code: "server_error", message: "no", retryable: true, ...failure };
+  const whole: Failure = {
+    kind: "in-band",
+    status: 500,
+    code: "server_error",
+    message: "no",
+    retryable: true,
+    ...failure,
+  };
   return { kind: "failure", failure: whole, ...fields };
 }
 export function terminal(fields: Partial<TerminalVerdict> = {}): TerminalVerdict {
@@ -68,4 +75,9 @@ export const ignore = { type: "ignore" };
 export const released = { type: "release", reason: "output" };
 export const empty = { type: "release", reason: "empty" };
 export const ungated = { type: "release", reason: "ungated" };
-export const noDetail = rejection({ kind: "unexplained", status: 502, code: "response_failed", message: "Provider reported a failure in the response stream without a reason" });
+export const noDetail = rejection({
+  kind: "unexplained",
+  status: 502,
+  code: "response_failed",
+  message: "Provider reported a failure in the response stream without a reason",
+});

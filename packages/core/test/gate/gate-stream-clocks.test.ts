@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { gateStream } from "../../src/gate/gate-stream.js";
-import { anthropicPreamble, ManualClock, responsesSplitFailure, sseComment, sseEvent } from "../../src/testing/index.js";
+import {
+  anthropicPreamble,
+  ManualClock,
+  responsesSplitFailure,
+  sseComment,
+  sseEvent,
+} from "../../src/testing/index.js";
 import { anthropicOptions, bodyOf, healthy, read, rejectionOf, released, Tap } from "./tap.js";
 
 describe("a clock", () => {
@@ -11,7 +17,11 @@ describe("a clock", () => {
     await clock.advance(29_999);
     expect(tap.returned).toBe(0);
     await clock.advance(1);
-    expect(await pending).toMatchObject({ status: 408, message: "TTFT timeout: no first chunk received (timeout=30000ms)", alwaysFallBack: true });
+    expect(await pending).toMatchObject({
+      status: 408,
+      message: "TTFT timeout: no first chunk received (timeout=30000ms)",
+      alwaysFallBack: true,
+    });
     expect(tap.returned).toBe(1);
     expect(clock.pending).toBe(0);
   });

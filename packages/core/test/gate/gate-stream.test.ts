@@ -4,14 +4,25 @@ import { describe, expect, it } from "vitest";
 import { isGatewayError } from "../../src/errors.js";
 import { gateStream, type GateStreamOptions } from "../../src/gate/gate-stream.js";
 import { anthropicMessages } from "../../src/gate/protocols/anthropic-messages.js";
-import { anthropicError, anthropicErrorAfterText, anthropicPreamble, anthropicTruncatedAfterText, chatHealthy, ManualClock, sseEvent } from "../../src/testing/index.js";
+import {
+  anthropicError,
+  anthropicErrorAfterText,
+  anthropicPreamble,
+  anthropicTruncatedAfterText,
+  chatHealthy,
+  ManualClock,
+  sseEvent,
+} from "../../src/testing/index.js";
 import { bytesOf, sourceOf } from "../fixtures/healthy.js";
 import { anthropicOptions, bodyOf, healthy, read, rejectionOf, released, Tap, turn } from "./tap.js";
 
 describe("a signal", () => {
   it("that is aborted already rejects without a read", async () => {
     const tap = new Tap().give(...healthy);
-    expect(await rejectionOf(tap, { ...anthropicOptions, signal: AbortSignal.abort() })).toMatchObject({ kind: "client-abort", status: 499 });
+    expect(await rejectionOf(tap, { ...anthropicOptions, signal: AbortSignal.abort() })).toMatchObject({
+      kind: "client-abort",
+      status: 499,
+    });
     expect(tap.reads).toBe(0);
     expect(tap.returned).toBe(1);
   });
@@ -53,7 +64,16 @@ describe("a signal", () => {
 describe("a source", () => {
   it.each([
     ["rejects", () => new Tap().break(new Error("reset"))],
-    ["throws at once", () => ({ [Symbol.asyncIterator]: () => ({ next: () => { throw new Error("reset"); } }) })],
+    [
+      "throws at once",
+      () => ({
+        [Symbol.asyncIterator]: () => ({
+          next: () => {
+            throw new Error("reset");
+          },
+        }),
+      }),
+    ],
     ["yields no result", () => ({ [Symbol.asyncIterator]: () => ({ next: () => undefined as never }) })],
   ])("that %s is a failure, with the cause", async (_name, source) => {
     const failure = await rejectionOf(source(), anthropicOptions);
@@ -62,7 +82,10 @@ describe("a source", () => {
 
   it("that breaks while it is held is truncated", async () => {
     const tap = new Tap().give(...anthropicPreamble()).break(new Error("reset"));
-    expect(await rejectionOf(tap, anthropicOptions)).toMatchObject({ kind: "truncated-stream", code: "upstream_truncated_stream" });
+    expect(await rejectionOf(tap, anthropicOptions)).toMatchObject({
+      kind: "truncated-stream",
+      code: "upstream_truncated_stream",
+    });
   });
 
   it("that breaks after release breaks the body, after what had come", async () => {
@@ -82,11 +105,17 @@ describe("a source", () => {
 
   it.each([
     ["none", undefined],
-    ["one that throws", () => { throw new Error("late"); }],
+    [
+      "one that throws",
+      () => {
+        throw new Error("late");
+      },
+    ],
     ["one that rejects", () => Promise.reject(new Error("late"))],
     ["one that returns nothing", () => undefined],
   ])("with %s for a return() is left all the same", async (_name, leave) => {
-    const next = (): Promise<IteratorResult<Uint8Array>> => Promise.resolve({ done: false, value: bytesOf(anthropicError()) });
+    const next = (): Promise<IteratorResult<Uint8Array>> =>
+      Promise.resolve({ done: false, value: bytesOf(anthropicError()) });
     const source = { [Symbol.asyncIterator]: () => ({ next, return: leave }) } as unknown as AsyncIterable<Uint8Array>;
     expect(await rejectionOf(source, anthropicOptions)).toMatchObject({ status: 503 });
     await turn();
@@ -185,15 +214,27 @@ describe("the body", () => {
 
 describe("what the caller got wrong", () => {
   it.each([
-    ["an unknown protocol", { protocol: "anthropic" }, /^protocol: there is no protocol "anthropic"\. Take one of .*anthropic-messages/],
+    [
+      "an unknown protocol",
+      { protocol: "anthropic" },
+      /^protocol: there is no protocol "anthropic"\. Take one of .*anthropic-messages/,
+    ],
     ["a TTFT timeout of 0", { ttftTimeoutMs: 0 }, /^ttftTimeoutMs: must be a whole number from 1/],
     ["a TTFT timeout that is no number", { ttftTimeoutMs: Number.NaN }, /^ttftTimeoutMs/],
     ["an idle timeout beyond what timers keep", { idleTimeoutMs: 2 ** 31 }, /^idleTimeoutMs/],
     ["a negative limit", { maxHeldEvents: -1 }, /^maxHeldEvents: must be a whole number from 1/],
-    ["a fraction of a lifecycle event", { maxLifecycleEvents: 1.5 }, /^maxLifecycleEvents: must be a whole number from 0/],
+    [
+      "a fraction of a lifecycle event",
+      { maxLifecycleEvents: 1.5 },
+      /^maxLifecycleEvents: must be a whole number from 0/,
+    ],
     ["too few held bytes", { maxHeldBytes: 65_535 }, /^maxHeldBytes: must be a whole number from 65536/],
     ["a flag as text", { inBandErrors: "false" }, /^inBandErrors: must be true or false/],
-    ["an unknown policy", { emptyCompletion: "retry" }, /^emptyCompletion: must be one of auto, release, fallback, fail/],
+    [
+      "an unknown policy",
+      { emptyCompletion: "retry" },
+      /^emptyCompletion: must be one of auto, release, fallback, fail/,
+    ],
     ["an unknown way to overflow", { onOverflow: "drop" }, /^onOverflow: must be one of release, fail/],
   ])("%s is a TypeError", async (_name, options, message) => {
     const bad = { ...anthropicOptions, ...options } as GateStreamOptions;
@@ -202,19 +243,31 @@ describe("what the caller got wrong", () => {
     expect((error as Error).message).toMatch(message);
   });
 
-  it.each([["a string", "data: x\n\n"], ["nothing", undefined]])("%s for a source is a TypeError", async (_name, source) => {
-    await expect(gateStream(source as unknown as AsyncIterable<Uint8Array>, anthropicOptions)).rejects.toThrow("source: must be an async iterable of bytes");
+  it.each([
+    ["a string", "data: x\n\n"],
+    ["nothing", undefined],
+  ])("%s for a source is a TypeError", async (_name, source) => {
+    await expect(gateStream(source as unknown as AsyncIterable<Uint8Array>, anthropicOptions)).rejects.toThrow(
+      "source: must be an async iterable of bytes",
+    );
   });
 
   it("a source of strings is a TypeError, and is left", async () => {
     const stream = Readable.from(healthy);
-    await expect(gateStream(stream as AsyncIterable<Uint8Array>, anthropicOptions)).rejects.toThrow("source: must yield Uint8Array chunks");
+    await expect(gateStream(stream as AsyncIterable<Uint8Array>, anthropicOptions)).rejects.toThrow(
+      "source: must yield Uint8Array chunks",
+    );
     await turn();
     expect(stream.destroyed).toBe(true);
   });
 
   it("a protocol of their own that throws does not keep the source", async () => {
-    const broken = { ...anthropicMessages, classify: () => { throw new RangeError("mine"); } };
+    const broken = {
+      ...anthropicMessages,
+      classify: () => {
+        throw new RangeError("mine");
+      },
+    };
     const tap = new Tap().give(...healthy);
     await expect(gateStream(tap, { protocol: broken })).rejects.toThrow("mine");
     expect(tap.returned).toBe(1);
@@ -226,7 +279,13 @@ describe("a rejection", () => {
     const result = await gateStream(sourceOf([bytesOf(anthropicError())]), anthropicOptions);
     if (result.status === "released") throw new Error("released");
     expect(isGatewayError(result.error)).toBe(true);
-    expect(result.error).toMatchObject({ status: 503, code: "overloaded_error", type: "overloaded_error", message: "Overloaded", retryable: true });
+    expect(result.error).toMatchObject({
+      status: 503,
+      code: "overloaded_error",
+      type: "overloaded_error",
+      message: "Overloaded",
+      retryable: true,
+    });
   });
 
   it("does not come for data that is nested deeper than the stack goes", async () => {

@@ -2,13 +2,50 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Gate, type GateDeadline, type GateOutput, type GateRules } from "../../src/gate/gate.js";
 import { completeOutput, keepalive, lifecycle, malformed, neutral, output } from "../../src/gate/verdict.js";
-import { blind, bytes, deadline, end, failure, foreign, frame, last, limit, overload, reset, stop, terminal, trailing, unexplained } from "./gate-steps.js";
+import {
+  blind,
+  bytes,
+  deadline,
+  end,
+  failure,
+  foreign,
+  frame,
+  last,
+  limit,
+  overload,
+  reset,
+  stop,
+  terminal,
+  trailing,
+  unexplained,
+} from "./gate-steps.js";
 
-const verdicts = [output, completeOutput, lifecycle, neutral, keepalive, malformed, stop, last, failure, unexplained, overload, terminal({ reason: "length", complete: true })];
+const verdicts = [
+  output,
+  completeOutput,
+  lifecycle,
+  neutral,
+  keepalive,
+  malformed,
+  stop,
+  last,
+  failure,
+  unexplained,
+  overload,
+  terminal({ reason: "length", complete: true }),
+];
 const deadlines: readonly GateDeadline[] = ["ttft", "request", "idle", "total", "hold", "detail"];
 const anyInput = fc.oneof(
-  { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...verdicts), fc.boolean()).map(([verdict, late]) => (late ? trailing(verdict) : frame(verdict))) },
-  { weight: 1, arbitrary: fc.constantFrom(bytes, foreign, limit, blind, end, reset, ...deadlines.map((name) => deadline(name))) },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...verdicts), fc.boolean())
+      .map(([verdict, late]) => (late ? trailing(verdict) : frame(verdict))),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(bytes, foreign, limit, blind, end, reset, ...deadlines.map((name) => deadline(name))),
+  },
 );
 const anyRules: fc.Arbitrary<GateRules> = fc.record({
   validation: fc.constantFrom("full", "full", "overload", "first-event", "first-byte"),
@@ -37,7 +74,9 @@ function expectLawful(outputs: readonly GateOutput[]): void {
   if (release !== -1) expect(types.slice(release + 1).some((type) => type === "hold" || type === "reject")).toBe(false);
   const closing = types.findIndex((type) => type === "reject" || type === "finish" || type === "fail");
   if (closing !== -1) expect(types.slice(closing + 1).every((type) => type === "ignore")).toBe(true);
-  const records = outputs.filter((step) => (step.type === "forward" || step.type === "release") && step.record !== undefined);
+  const records = outputs.filter(
+    (step) => (step.type === "forward" || step.type === "release") && step.record !== undefined,
+  );
   expect(records.length).toBeLessThanOrEqual(1);
   const broken = outputs.find((step) => step.type === "fail");
   if (broken?.type === "fail") expect(broken.append).toBe(records.length === 0);

@@ -1,7 +1,35 @@
 import { describe, expect, it } from "vitest";
 import { Gate, type GateInput } from "../../src/gate/gate.js";
 import { completeOutput, keepalive, lifecycle, malformed, neutral, output } from "../../src/gate/verdict.js";
-import { after, blind, bytes, deadline, end, failed, failure, foreign, forward, frame, hold, ignore, last, limit, noDetail, overload, rejection, released, reset, rules, run, stop, terminal, times, trailing, unexplained, ungated } from "./gate-steps.js";
+import {
+  after,
+  blind,
+  bytes,
+  deadline,
+  end,
+  failed,
+  failure,
+  foreign,
+  forward,
+  frame,
+  hold,
+  ignore,
+  last,
+  limit,
+  noDetail,
+  overload,
+  rejection,
+  released,
+  reset,
+  rules,
+  run,
+  stop,
+  terminal,
+  times,
+  trailing,
+  unexplained,
+  ungated,
+} from "./gate-steps.js";
 
 describe("holding", () => {
   it.each<[string, GateInput, object]>([
@@ -16,14 +44,26 @@ describe("holding", () => {
     ["an outcome", frame(terminal({ reason: "max_tokens" })), { type: "release", reason: "outcome" }],
     ["a plain stop", frame(stop), hold],
     ["usage", frame(terminal({ outputTokens: 0 })), hold],
-    ["the last event", frame(last), rejection({ kind: "empty-completion", status: 502, code: "upstream_empty_completion" })],
+    [
+      "the last event",
+      frame(last),
+      rejection({ kind: "empty-completion", status: 502, code: "upstream_empty_completion" }),
+    ],
     ["failure", frame(failure), rejection({ status: 500, code: "server_error" })],
     ["failure without a reason", frame(unexplained), hold],
     ["foreign", foreign, rejection({ kind: "invalid-body", status: 502, code: "upstream_invalid_body" })],
     ["limit", limit, { type: "release", reason: "overflow", overflow: "bytes" }],
     ["end", end, rejection({ kind: "empty-stream", status: 502, code: "upstream_empty_stream" })],
-    ["error", reset, rejection({ kind: "empty-stream", status: 502, cause: reset.type === "error" ? reset.cause : undefined })],
-    ["TTFT deadline", deadline("ttft"), rejection({ kind: "ttft-timeout", status: 408, code: "ttft_timeout", alwaysFallBack: true })],
+    [
+      "error",
+      reset,
+      rejection({ kind: "empty-stream", status: 502, cause: reset.type === "error" ? reset.cause : undefined }),
+    ],
+    [
+      "TTFT deadline",
+      deadline("ttft"),
+      rejection({ kind: "ttft-timeout", status: 408, code: "ttft_timeout", alwaysFallBack: true }),
+    ],
     ["request deadline", deadline("request"), rejection({ kind: "request-timeout", status: 408 })],
     ["idle deadline", deadline("idle"), rejection({ kind: "idle-timeout", status: 504 })],
     ["total deadline", deadline("total"), rejection({ kind: "total-timeout", status: 408 })],
@@ -41,15 +81,23 @@ describe("holding", () => {
   });
 
   it("tells a truncated stream from an empty one and from one that ends malformed", () => {
-    expect(after([frame(neutral), end])).toEqual(rejection({ kind: "truncated-stream", code: "upstream_truncated_stream" }));
+    expect(after([frame(neutral), end])).toEqual(
+      rejection({ kind: "truncated-stream", code: "upstream_truncated_stream" }),
+    );
     expect(after([frame(neutral), reset])).toEqual(rejection({ kind: "truncated-stream" }));
-    expect(after([frame(malformed), frame(neutral), end])).toEqual(rejection({ kind: "malformed-event", code: "upstream_malformed_event" }));
+    expect(after([frame(malformed), frame(neutral), end])).toEqual(
+      rejection({ kind: "malformed-event", code: "upstream_malformed_event" }),
+    );
   });
 
   it("releases at the fifth lifecycle event, whatever neutral ones lie between", () => {
     const inputs = times(4, frame(lifecycle)).flatMap((input) => [input, frame(neutral), frame(keepalive)]);
     expect(run(inputs).every((step) => step.type === "hold")).toBe(true);
-    expect(after([...inputs, frame(lifecycle)], { onOverflow: "fail" })).toEqual({ type: "release", reason: "overflow", overflow: "lifecycle" });
+    expect(after([...inputs, frame(lifecycle)], { onOverflow: "fail" })).toEqual({
+      type: "release",
+      reason: "overflow",
+      overflow: "lifecycle",
+    });
   });
 
   it("holds no lifecycle event where none may be held", () => {
@@ -105,13 +153,19 @@ describe("awaiting detail", () => {
   });
 
   it("is over after one more frame, and waits through any number of keepalives", () => {
-    expect(after([...wait, ...times(300, frame(keepalive)), frame(failure)])).toEqual(rejection({ code: "server_error" }));
+    expect(after([...wait, ...times(300, frame(keepalive)), frame(failure)])).toEqual(
+      rejection({ code: "server_error" }),
+    );
     expect(after([...wait, frame(neutral), frame(failure)])).toEqual(ignore);
   });
 });
 
 describe("committed", () => {
-  const truncated = { type: "fail", failure: expect.objectContaining({ kind: "truncated-stream", code: "upstream_truncated_stream" }), append: true };
+  const truncated = {
+    type: "fail",
+    failure: expect.objectContaining({ kind: "truncated-stream", code: "upstream_truncated_stream" }),
+    append: true,
+  };
 
   it.each<[string, GateInput, object]>([
     ["lifecycle", frame(lifecycle), forward],
@@ -123,9 +177,21 @@ describe("committed", () => {
     ["failure", frame(failure), { type: "forward", record: failure.failure }],
     ["failure without a reason", frame(unexplained), { type: "forward", record: unexplained.failure }],
     ["end", end, truncated],
-    ["error", reset, { type: "fail", failure: expect.objectContaining({ kind: "network", status: 502 }), append: true }],
-    ["idle deadline", deadline("idle"), { type: "fail", failure: expect.objectContaining({ kind: "idle-timeout" }), append: true }],
-    ["request deadline", deadline("request"), { type: "fail", failure: expect.objectContaining({ kind: "request-timeout" }), append: true }],
+    [
+      "error",
+      reset,
+      { type: "fail", failure: expect.objectContaining({ kind: "network", status: 502 }), append: true },
+    ],
+    [
+      "idle deadline",
+      deadline("idle"),
+      { type: "fail", failure: expect.objectContaining({ kind: "idle-timeout" }), append: true },
+    ],
+    [
+      "request deadline",
+      deadline("request"),
+      { type: "fail", failure: expect.objectContaining({ kind: "request-timeout" }), append: true },
+    ],
     ["TTFT deadline", deadline("ttft"), ignore],
     ["total deadline", deadline("total"), ignore],
     ["detail deadline", deadline("detail"), ignore],
@@ -175,7 +241,11 @@ describe("committed", () => {
   });
 
   it("is closed by its end", () => {
-    expect(run([frame(output), frame(last), end, frame(failure), end]).slice(2)).toEqual([{ type: "finish", complete: true }, ignore, ignore]);
+    expect(run([frame(output), frame(last), end, frame(failure), end]).slice(2)).toEqual([
+      { type: "finish", complete: true },
+      ignore,
+      ignore,
+    ]);
   });
 });
 
@@ -191,7 +261,11 @@ describe("without validation", () => {
       { ...ungated, record: failure.failure },
       { type: "finish", complete: false },
     ]);
-    expect(after([frame(failure), reset], { validation })).toEqual({ type: "fail", failure: failure.failure, append: false });
+    expect(after([frame(failure), reset], { validation })).toEqual({
+      type: "fail",
+      failure: failure.failure,
+      append: false,
+    });
   });
 
   it("rejects an overload where that is looked for, by code or type", () => {
@@ -203,7 +277,10 @@ describe("without validation", () => {
   });
 
   it("looks for an overload in the first event only", () => {
-    expect(run([frame(neutral), frame(overload)], { validation: "overload" })).toEqual([ungated, { type: "forward", record: overload.failure }]);
+    expect(run([frame(neutral), frame(overload)], { validation: "overload" })).toEqual([
+      ungated,
+      { type: "forward", record: overload.failure },
+    ]);
   });
 
   it.each(["first-event", "first-byte", "overload"] as const)("passes on what is no stream, %s", (validation) => {
@@ -213,7 +290,9 @@ describe("without validation", () => {
   it("still ends in a rejection where nothing came", () => {
     expect(run([end], { validation: "first-byte" })).toEqual([rejection({ kind: "empty-stream" })]);
     expect(run([end], { validation: "first-event", ttftTimeoutMs: 5 })).toEqual([rejection({ status: 408 })]);
-    expect(run([deadline("ttft", 5)], { validation: "first-event", ttftTimeoutMs: 5 })).toEqual([rejection({ status: 408 })]);
+    expect(run([deadline("ttft", 5)], { validation: "first-event", ttftTimeoutMs: 5 })).toEqual([
+      rejection({ status: 408 }),
+    ]);
   });
 });
 
@@ -222,7 +301,18 @@ describe("closed", () => {
     const gate = new Gate(rules);
     gate.close();
     expect(gate.phase).toBe("closed");
-    for (const input of [bytes, foreign, limit, blind, end, reset, deadline("idle"), frame(output), frame(failure), trailing(failure)]) {
+    for (const input of [
+      bytes,
+      foreign,
+      limit,
+      blind,
+      end,
+      reset,
+      deadline("idle"),
+      frame(output),
+      frame(failure),
+      trailing(failure),
+    ]) {
       expect(gate.step(input)).toEqual(ignore);
     }
   });

@@ -9,7 +9,11 @@ import { bytewise } from "../stream-cases.js";
 const facts = { ttftTimeoutMs: undefined, anotherTarget: false, answersToolResult: false, requireTerminal: true };
 
 function inspect(): Inspector {
-  return new Inspector(anthropicMessages, gateRules(anthropicMessages, defaultGateOptions, facts), defaultGateOptions.maxHeldBytes);
+  return new Inspector(
+    anthropicMessages,
+    gateRules(anthropicMessages, defaultGateOptions, facts),
+    defaultGateOptions.maxHeldBytes,
+  );
 }
 
 /** CPU time, which other processes do not add to, in ms. */
@@ -71,6 +75,11 @@ describe("the work", () => {
   it("for a chunk after release does not grow with the stream", { timeout: 60_000 }, () => {
     const old = released();
     pushDeltas(old, 400_000);
-    expect(ratioOf(() => pushDeltas(released(), 10_000), () => pushDeltas(old, 10_000))).toBeLessThan(3);
+    expect(
+      ratioOf(
+        () => pushDeltas(released(), 10_000),
+        () => pushDeltas(old, 10_000),
+      ),
+    ).toBeLessThan(3);
   });
 });

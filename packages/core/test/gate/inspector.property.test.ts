@@ -24,7 +24,14 @@ import {
 import { bytesOf } from "../fixtures/healthy.js";
 import { bytewise, cutAt } from "../stream-cases.js";
 
-const anywhere = [sseComment("keep-alive"), "event: nothing\n\n", "event: ping\ndata: \n\n", "data: {\n\n", "plain text\n", "<html>\n\n"];
+const anywhere = [
+  sseComment("keep-alive"),
+  "event: nothing\n\n",
+  "event: ping\ndata: \n\n",
+  "data: {\n\n",
+  "plain text\n",
+  "<html>\n\n",
+];
 /** Frames that are told apart only at a line end behind them: where that lies decides when they meet a limit. */
 const odd = [
   "data: x\ndata: y\n\n",
@@ -34,7 +41,16 @@ const odd = [
   JSON.stringify(chatCompletion()),
 ];
 const pools: readonly (readonly [GateProtocol, readonly string[]])[] = [
-  [anthropicMessages, [...anthropicHealthy().slice(0, 5), ...anthropicEmptyCompletion(), ...anthropicEmptyCompletion({ outputTokens: 4 }), anthropicError(), anthropicError({ type: "api_error" })]],
+  [
+    anthropicMessages,
+    [
+      ...anthropicHealthy().slice(0, 5),
+      ...anthropicEmptyCompletion(),
+      ...anthropicEmptyCompletion({ outputTokens: 4 }),
+      anthropicError(),
+      anthropicError({ type: "api_error" }),
+    ],
+  ],
   [
     openaiChat,
     [
@@ -44,7 +60,15 @@ const pools: readonly (readonly [GateProtocol, readonly string[]])[] = [
       sseEvent({ error: null, choices: [] }),
     ],
   ],
-  [openaiResponses, [...responsesHealthy().slice(0, 6), ...responsesSplitFailure(), ...responsesEmptyCompletion(), sseEvent({ type: "keepalive" })]],
+  [
+    openaiResponses,
+    [
+      ...responsesHealthy().slice(0, 6),
+      ...responsesSplitFailure(),
+      ...responsesEmptyCompletion(),
+      sseEvent({ type: "keepalive" }),
+    ],
+  ],
 ];
 
 const options: fc.Arbitrary<Partial<ResolvedGateOptions> & { maxHeldBytes: number }> = fc.record({
@@ -63,10 +87,18 @@ const facts = fc.record({
 });
 const stream = fc.constantFrom(...pools).chain(([protocol, pool]) =>
   fc
-    .tuple(fc.array(fc.constantFrom(...pool, ...pool, ...anywhere, ...odd), { maxLength: 9 }), fc.constantFrom("\n", "\n", "\r\n", "\r"), fc.nat(2))
+    .tuple(
+      fc.array(fc.constantFrom(...pool, ...pool, ...anywhere, ...odd), { maxLength: 9 }),
+      fc.constantFrom("\n", "\n", "\r\n", "\r"),
+      fc.nat(2),
+    )
     .map(([events, eol, cut]) => {
       const text = events.join("");
-      return { name: protocol.name, odd: events.some((event) => odd.includes(event)), text: text.slice(0, text.length - cut).replaceAll("\n", eol) };
+      return {
+        name: protocol.name,
+        odd: events.some((event) => odd.includes(event)),
+        text: text.slice(0, text.length - cut).replaceAll("\n", eol),
+      };
     }),
 );
 
@@ -112,16 +144,22 @@ function fateOf(protocol: GateProtocol, rules: GateRules, maxHeldBytes: number, 
 describe("any stream", () => {
   it("is decided alike, and passed on byte for byte, however it is split", { timeout: 60_000 }, () => {
     fc.assert(
-      fc.property(stream, options, facts, fc.array(fc.nat(5_000), { maxLength: 10 }), ({ name, text, odd: unlimited }, given, known, places) => {
-        const protocol = protocols.get(name) as GateProtocol;
-        const bytes = bytesOf(text);
-        const maxHeldBytes = unlimited ? 4_194_304 : given.maxHeldBytes;
-        const rules = gateRules(protocol, { ...defaultGateOptions, ...given }, known);
-        const whole = fateOf(protocol, rules, maxHeldBytes, [bytes]);
-        if (whole.decision?.type === "release") expect(whole.released).toBe(Buffer.from(bytes).toString("latin1"));
-        expect(fateOf(protocol, rules, maxHeldBytes, bytewise(bytes))).toEqual(whole);
-        expect(fateOf(protocol, rules, maxHeldBytes, cutAt(bytes, places))).toEqual(whole);
-      }),
+      fc.property(
+        stream,
+        options,
+        facts,
+        fc.array(fc.nat(5_000), { maxLength: 10 }),
+        ({ name, text, odd: unlimited }, given, known, places) => {
+          const protocol = protocols.get(name) as GateProtocol;
+          const bytes = bytesOf(text);
+          const maxHeldBytes = unlimited ? 4_194_304 : given.maxHeldBytes;
+          const rules = gateRules(protocol, { ...defaultGateOptions, ...given }, known);
+          const whole = fateOf(protocol, rules, maxHeldBytes, [bytes]);
+          if (whole.decision?.type === "release") expect(whole.released).toBe(Buffer.from(bytes).toString("latin1"));
+          expect(fateOf(protocol, rules, maxHeldBytes, bytewise(bytes))).toEqual(whole);
+          expect(fateOf(protocol, rules, maxHeldBytes, cutAt(bytes, places))).toEqual(whole);
+        },
+      ),
       { numRuns: 800 },
     );
   });

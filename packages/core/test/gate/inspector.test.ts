@@ -22,13 +22,25 @@ import {
 import { bytewise } from "../stream-cases.js";
 import { bytesOf } from "../fixtures/healthy.js";
 
-function rulesOf(protocol: GateProtocol, options: Partial<ResolvedGateOptions> = {}, ttftTimeoutMs?: number): GateRules {
+function rulesOf(
+  protocol: GateProtocol,
+  options: Partial<ResolvedGateOptions> = {},
+  ttftTimeoutMs?: number,
+): GateRules {
   const facts = { ttftTimeoutMs, anotherTarget: false, answersToolResult: false, requireTerminal: true };
   return gateRules(protocol, { ...defaultGateOptions, ...options }, facts);
 }
 
-function inspect(protocol: GateProtocol, options: Partial<ResolvedGateOptions> = {}, ttftTimeoutMs?: number): Inspector {
-  return new Inspector(protocol, rulesOf(protocol, options, ttftTimeoutMs), options.maxHeldBytes ?? defaultGateOptions.maxHeldBytes);
+function inspect(
+  protocol: GateProtocol,
+  options: Partial<ResolvedGateOptions> = {},
+  ttftTimeoutMs?: number,
+): Inspector {
+  return new Inspector(
+    protocol,
+    rulesOf(protocol, options, ttftTimeoutMs),
+    options.maxHeldBytes ?? defaultGateOptions.maxHeldBytes,
+  );
 }
 
 /** The first output that is a decision. */
@@ -111,9 +123,13 @@ describe("the limit on held bytes", () => {
     expect(output).toEqual({ type: "release", reason: "overflow", overflow: "bytes" });
   });
 
-  const late = chatPreamble().join("") + sseComment("y".repeat(300)) + sseEvent({ error: { message: "no", code: 503 } });
+  const late =
+    chatPreamble().join("") + sseComment("y".repeat(300)) + sseEvent({ error: { message: "no", code: 503 } });
   it.each(bothWays(late))("comes before a failure behind it, %s", (_how, chunks) => {
-    expect(decide(inspect(openaiChat, { maxHeldBytes: limit }), chunks)).toMatchObject({ type: "release", overflow: "bytes" });
+    expect(decide(inspect(openaiChat, { maxHeldBytes: limit }), chunks)).toMatchObject({
+      type: "release",
+      overflow: "bytes",
+    });
   });
 
   const [created = "", failed = "", detail = ""] = responsesSplitFailure();
@@ -124,7 +140,10 @@ describe("the limit on held bytes", () => {
   });
 
   it("rejects where overflow fails", () => {
-    const output = decide(inspect(openaiChat, { maxHeldBytes: limit, onOverflow: "fail" }), bytewise(bytesOf("x".repeat(400))));
+    const output = decide(
+      inspect(openaiChat, { maxHeldBytes: limit, onOverflow: "fail" }),
+      bytewise(bytesOf("x".repeat(400))),
+    );
     expect(output).toMatchObject({ type: "reject", failure: { kind: "gate-overflow" }, overflow: "bytes" });
   });
 
@@ -164,7 +183,10 @@ describe("a JSON body", () => {
     const inspector = inspect(openaiChat);
     inspector.push(bytesOf(body.slice(0, 40)));
     inspector.deadline("hold", 50_000);
-    expect(finish(inspector, body.slice(40, 60))).toMatchObject({ type: "fail", failure: { kind: "truncated-stream" } });
+    expect(finish(inspector, body.slice(40, 60))).toMatchObject({
+      type: "fail",
+      failure: { kind: "truncated-stream" },
+    });
   });
 
   it("that is larger than the limit is not said to be cut short", () => {
@@ -198,7 +220,9 @@ describe("a release without a look", () => {
 
   it("records an error that is the first event under a TTFT timeout", () => {
     const inspector = inspect(openaiChat, { inBandErrors: false }, 1_000);
-    expect(inspector.push(bytesOf(sseEvent({ error: { message: "no", code: 503 } })))).toMatchObject({ type: "release" });
+    expect(inspector.push(bytesOf(sseEvent({ error: { message: "no", code: 503 } })))).toMatchObject({
+      type: "release",
+    });
     expect(inspector.recorded).toMatchObject({ status: 503 });
     expect(inspector.end()).toMatchObject({ type: "finish" });
   });
@@ -270,7 +294,11 @@ describe("after release", () => {
     const inspector = inspect(anthropicMessages);
     inspector.push(bytesOf(anthropicHealthy().slice(0, 4).join("")));
     expect(inspector.push(bytesOf(": x\n\n"))).toEqual({ type: "forward" });
-    expect(inspector.deadline("idle", 5)).toMatchObject({ type: "fail", failure: { kind: "idle-timeout" }, append: true });
+    expect(inspector.deadline("idle", 5)).toMatchObject({
+      type: "fail",
+      failure: { kind: "idle-timeout" },
+      append: true,
+    });
     expect(inspector.push(bytesOf(": x\n\n"))).toEqual({ type: "ignore" });
   });
 });

@@ -13,7 +13,11 @@ const named = overloadStreams.map((one) => [`${one.protocol}: ${one.id}`, one] a
 /** What the gate makes of a stream: whether it was released, complete, and what was put on record. */
 function fateOf(name: string, chunks: Iterable<Uint8Array>): object {
   const protocol = protocols.get(name) as GateProtocol;
-  const inspector = new Inspector(protocol, gateRules(protocol, defaultGateOptions, facts), defaultGateOptions.maxHeldBytes);
+  const inspector = new Inspector(
+    protocol,
+    gateRules(protocol, defaultGateOptions, facts),
+    defaultGateOptions.maxHeldBytes,
+  );
   const outputs = Array.from(chunks, (chunk) => inspector.push(chunk).type);
   return { released: outputs.includes("release"), end: inspector.end(), recorded: inspector.recorded };
 }

@@ -60,7 +60,9 @@ export async function rejectionOf(source: AsyncIterable<Uint8Array>, options: Ga
   return result.status === "rejected" ? result.error.failure : result.status;
 }
 
-export async function bodyOf(result: GateStreamResult | Promise<GateStreamResult>): Promise<AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array>> {
+export async function bodyOf(
+  result: GateStreamResult | Promise<GateStreamResult>,
+): Promise<AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array>> {
   const settled = await result;
   if (settled.status === "rejected") throw settled.error;
   return settled.body as AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array>;

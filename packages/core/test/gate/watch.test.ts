@@ -11,7 +11,14 @@ import { openaiChat } from "../../src/gate/protocols/openai-chat.js";
 import { openaiResponses } from "../../src/gate/protocols/openai-responses.js";
 import type { GateProtocol } from "../../src/gate/protocols/protocol.js";
 import { Watch, type WatchOptions } from "../../src/gate/watch.js";
-import { anthropicError, anthropicHealthy, chatHealthy, responsesHealthy, sseComment, sseEvent } from "../../src/testing/index.js";
+import {
+  anthropicError,
+  anthropicHealthy,
+  chatHealthy,
+  responsesHealthy,
+  sseComment,
+  sseEvent,
+} from "../../src/testing/index.js";
 import { bytesOf } from "../fixtures/healthy.js";
 import { bytewise, cutAt } from "../stream-cases.js";
 
@@ -199,7 +206,9 @@ describe("a large frame after release", () => {
   it("is recognised: 300 KiB of response.completed in pieces of 1000", () => {
     const inspector = inspect(openaiResponses);
     const item = { type: "message", content: [{ type: "output_text", text: "t".repeat(300_000) }] };
-    const last = bytesOf(sseEvent({ type: "response.completed", response: { status: "completed", output: [item] }, sequence_number: 9 }));
+    const last = bytesOf(
+      sseEvent({ type: "response.completed", response: { status: "completed", output: [item] }, sequence_number: 9 }),
+    );
     inspector.push(bytesOf(responsesHealthy().slice(0, 6).join("")));
     for (let at = 0; at < last.length; at += 1_000) inspector.push(last.subarray(at, at + 1_000));
     expect(inspector.sequenceNumber).toBe(9);
@@ -216,9 +225,28 @@ describe("a large frame after release", () => {
 
 describe("text that mentions markers", () => {
   it.each<[GateProtocol, string]>([
-    [anthropicMessages, sseEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: 'message_stop {"type":"message_stop"} error' } })],
-    [openaiChat, sseEvent({ choices: [{ index: 0, delta: { content: '[DONE] "finish_reason":"stop" error' }, finish_reason: null }] })],
-    [openaiResponses, sseEvent({ type: "response.output_text.delta", delta: "response.completed response.failed error", sequence_number: 7 })],
+    [
+      anthropicMessages,
+      sseEvent({
+        type: "content_block_delta",
+        index: 0,
+        delta: { type: "text_delta", text: 'message_stop {"type":"message_stop"} error' },
+      }),
+    ],
+    [
+      openaiChat,
+      sseEvent({
+        choices: [{ index: 0, delta: { content: '[DONE] "finish_reason":"stop" error' }, finish_reason: null }],
+      }),
+    ],
+    [
+      openaiResponses,
+      sseEvent({
+        type: "response.output_text.delta",
+        delta: "response.completed response.failed error",
+        sequence_number: 7,
+      }),
+    ],
   ])("does not complete or fail a stream", (protocol, mention) => {
     const inspector = inspect(protocol);
     inspector.push(bytesOf(mention));
@@ -249,12 +277,23 @@ function constant(text: string): () => string {
   return () => text;
 }
 
-const anywhere = [sseComment("error [DONE] message_stop"), "id: 4\nretry: 5\n\n", sseEvent({ note: "error" }), "event: error\n\n", "error\n", "data\n\n"].map(constant);
+const anywhere = [
+  sseComment("error [DONE] message_stop"),
+  "id: 4\nretry: 5\n\n",
+  sseEvent({ note: "error" }),
+  "event: error\n\n",
+  "error\n",
+  "data\n\n",
+].map(constant);
 const pools: readonly (readonly [GateProtocol, string, readonly ((sequence: number) => string)[]])[] = [
   [
     anthropicMessages,
     anthropicHealthy().slice(0, 4).join(""),
-    [...anthropicHealthy().slice(3).map(constant), constant(anthropicError()), constant("data: {\ndata: \"type\":\"message_stop\"}\n\n")],
+    [
+      ...anthropicHealthy().slice(3).map(constant),
+      constant(anthropicError()),
+      constant('data: {\ndata: "type":"message_stop"}\n\n'),
+    ],
   ],
   [
     openaiChat,
@@ -263,7 +302,7 @@ const pools: readonly (readonly [GateProtocol, string, readonly ((sequence: numb
       ...chatHealthy().slice(1).map(constant),
       constant(sseEvent({ error: { message: "no", code: 503 } })),
       constant(sseEvent({ message: "no", type: "too_many_requests_error", param: "q", code: "too_many_requests" })),
-      constant("error: {\"code\":400}\n\n"),
+      constant('error: {"code":400}\n\n'),
       constant('{\n  "error": {"code": 503}\n}\n'),
       constant('data: {"choices":[]}\ndata: [DONE]\n\n'),
     ],

@@ -17,7 +17,12 @@ const deltaFields = ["text", "thinking", "signature", "partial_json", "citation"
 
 /** Blocks that are output at their start: a tool call, or a result that the provider's own tool has made. */
 function startsOutput(type: string): boolean {
-  return type.endsWith("tool_use") || type.endsWith("tool_result") || type === "redacted_thinking" || type === "container_upload";
+  return (
+    type.endsWith("tool_use") ||
+    type.endsWith("tool_result") ||
+    type === "redacted_thinking" ||
+    type === "container_upload"
+  );
 }
 
 export function classifyAnthropic(frame: ParsedFrame): Verdict {
@@ -82,6 +87,11 @@ export const anthropicMessages: GateProtocol = {
   // Claude Code retries a connection that breaks, but takes an error event for the end.
   onMidStreamFailure: "abort",
   errorBody: (failure, requestId) =>
-    JSON.stringify({ type: "error", error: { type: errorType(failure), message: failure.message }, request_id: requestId }),
-  errorEvent: ({ failure }) => encodeSse("error", { type: "error", error: { type: errorType(failure), message: failure.message } }),
+    JSON.stringify({
+      type: "error",
+      error: { type: errorType(failure), message: failure.message },
+      request_id: requestId,
+    }),
+  errorEvent: ({ failure }) =>
+    encodeSse("error", { type: "error", error: { type: errorType(failure), message: failure.message } }),
 };

@@ -14,11 +14,18 @@ const types: ReadonlyMap<number, string> = new Map([
 ]);
 
 export function openaiErrorType(failure: Failure): string {
-  return failure.type ?? types.get(failure.status) ?? (failure.status >= 500 ? "server_error" : "invalid_request_error");
+  return (
+    failure.type ?? types.get(failure.status) ?? (failure.status >= 500 ? "server_error" : "invalid_request_error")
+  );
 }
 
 export function openaiErrorBody(failure: Failure): string {
   return JSON.stringify({
-    error: { message: failure.message, type: openaiErrorType(failure), param: failure.param ?? null, code: failure.code },
+    error: {
+      message: failure.message,
+      type: openaiErrorType(failure),
+      param: failure.param ?? null,
+      code: failure.code,
+    },
   });
 }

@@ -7,7 +7,15 @@ import { createStreamDecoder } from "../frames.js";
 import { unexplainedFailure } from "../failures.js";
 import { failureFromError, findInBandError, saysNothing } from "../in-band-error.js";
 import { arrayAt, hasContent, isObject, numberAt, objectAt, stringAt, type JsonObject } from "../json-value.js";
-import { completeOutput, keepalive, lifecycle, neutral, output, type FailureVerdict, type Verdict } from "../verdict.js";
+import {
+  completeOutput,
+  keepalive,
+  lifecycle,
+  neutral,
+  output,
+  type FailureVerdict,
+  type Verdict,
+} from "../verdict.js";
 import { openaiErrorBody } from "./openai-error.js";
 import { encodeSse, type GateProtocol, type ParsedFrame } from "./protocol.js";
 
@@ -33,7 +41,22 @@ function done(value: JsonObject): Verdict {
   if (isCall(item)) return output;
   const { content, summary, encrypted_content: encrypted, result } = item;
   const { text, refusal, arguments: args, input, code, transcript, part, diff, command, output: result2 } = value;
-  return hasContent([content, summary, encrypted, result, text, refusal, args, input, code, transcript, part, diff, command, result2])
+  return hasContent([
+    content,
+    summary,
+    encrypted,
+    result,
+    text,
+    refusal,
+    args,
+    input,
+    code,
+    transcript,
+    part,
+    diff,
+    command,
+    result2,
+  ])
     ? output
     : neutral;
 }
@@ -41,7 +64,9 @@ function done(value: JsonObject): Verdict {
 /** An error that says neither what nor why is none: Microsoft Foundry sends the reason in the next frame. */
 function failed(response: JsonObject): FailureVerdict {
   const { error } = response;
-  const explained = isObject(error) ? hasContent([error["code"], error["message"]]) || typeof error["code"] === "number" : hasContent(error);
+  const explained = isObject(error)
+    ? hasContent([error["code"], error["message"]]) || typeof error["code"] === "number"
+    : hasContent(error);
   if (!explained) return { kind: "failure", failure: unexplainedFailure(), unexplained: true };
   return { kind: "failure", failure: failureFromError(error, response, traits) };
 }
@@ -52,7 +77,9 @@ function finished(response: JsonObject): Verdict {
   const status = stringAt(response, "status") ?? "completed";
   // Not the bare reason: one that is called like a plain stop would be judged as such.
   const reason =
-    status === "completed" ? status : `${status}:${stringAt(objectAt(response, "incomplete_details"), "reason") ?? "unknown"}`;
+    status === "completed"
+      ? status
+      : `${status}:${stringAt(objectAt(response, "incomplete_details"), "reason") ?? "unknown"}`;
   return { kind: "terminal", reason, outputTokens, final: true, complete: true };
 }
 

@@ -48,7 +48,13 @@ describe("an Anthropic event", () => {
       "advisor_tool_result",
       "mcp_tool_result",
     ].map((type): [string, Fields] => [`${type} block`, start({ type, tool_use_id: "t", content: [] })]),
-    ["tool result with an error in it", start({ type: "web_search_tool_result", content: { type: "web_search_tool_result_error", error_code: "unavailable" } })],
+    [
+      "tool result with an error in it",
+      start({
+        type: "web_search_tool_result",
+        content: { type: "web_search_tool_result_error", error_code: "unavailable" },
+      }),
+    ],
   ])("is output: %s", (_name, value) => {
     expect(classify(value, String(value["type"]))).toEqual(output);
     expect(classify(value)).toEqual(output);
@@ -60,7 +66,10 @@ describe("an Anthropic event", () => {
     ["empty text block with citations", start({ type: "text", text: "", citations: [] })],
     ["empty thinking block", start({ type: "thinking", thinking: "", signature: "" })],
     ["empty compaction block", start({ type: "compaction", content: null })],
-    ["fallback block", start({ type: "fallback", from: { model: "claude-opus-4" }, to: { model: "claude-sonnet-4-5" } })],
+    [
+      "fallback block",
+      start({ type: "fallback", from: { model: "claude-opus-4" }, to: { model: "claude-sonnet-4-5" } }),
+    ],
     ["unknown block", start({ type: "hologram", label: "x" })],
     ["empty text_delta", delta({ type: "text_delta", text: "" })],
     ["empty thinking_delta", delta({ type: "thinking_delta", thinking: "" })],
@@ -83,16 +92,27 @@ describe("an Anthropic event", () => {
     expect(classify(value, event)).toEqual(keepalive);
   });
 
-  it.each(["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded", "compaction"])(
-    "tells the stop reason %s, which does not end the stream",
-    (reason) => {
-      const verdict = { kind: "terminal", reason, outputTokens: 7, final: false, complete: false };
-      expect(classify(end(reason, { output_tokens: 7 }))).toEqual(verdict);
-    },
-  );
+  it.each([
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+    "compaction",
+  ])("tells the stop reason %s, which does not end the stream", (reason) => {
+    const verdict = { kind: "terminal", reason, outputTokens: 7, final: false, complete: false };
+    expect(classify(end(reason, { output_tokens: 7 }))).toEqual(verdict);
+  });
 
   it("tells usage without a stop reason", () => {
-    expect(classify(end(null, { output_tokens: 0 }))).toEqual({ kind: "terminal", outputTokens: 0, final: false, complete: false });
+    expect(classify(end(null, { output_tokens: 0 }))).toEqual({
+      kind: "terminal",
+      outputTokens: 0,
+      final: false,
+      complete: false,
+    });
   });
 
   it("ends the stream with message_stop", () => {
@@ -125,7 +145,10 @@ describe("an Anthropic event", () => {
   ])("fails with %s as %i", (type, status) => {
     const value = { type: "error", error: { details: null, type, message: "No." }, request_id: "req_1" };
     for (const event of ["error", ""]) {
-      expect(classify(value, event)).toMatchObject({ kind: "failure", failure: { status, type, code: type, message: "No." } });
+      expect(classify(value, event)).toMatchObject({
+        kind: "failure",
+        failure: { status, type, code: type, message: "No." },
+      });
     }
   });
 
@@ -139,7 +162,9 @@ describe("an Anthropic event", () => {
   });
 
   it("fails by its name alone, whatever the data is", () => {
-    expect(classifyAnthropic({ event: "error", data: "upstream went away", value: undefined, source: "event" })).toMatchObject({
+    expect(
+      classifyAnthropic({ event: "error", data: "upstream went away", value: undefined, source: "event" }),
+    ).toMatchObject({
       kind: "failure",
       failure: { status: 502, message: "upstream went away" },
     });
@@ -147,7 +172,13 @@ describe("an Anthropic event", () => {
 });
 
 describe("what an Anthropic client is told", () => {
-  const failure: Failure = { kind: "ttft-timeout", status: 408, code: "ttft_timeout", message: "Too slow.", retryable: true };
+  const failure: Failure = {
+    kind: "ttft-timeout",
+    status: 408,
+    code: "ttft_timeout",
+    message: "Too slow.",
+    retryable: true,
+  };
 
   it.each<[number, string]>([
     [400, "invalid_request_error"],
@@ -174,7 +205,11 @@ describe("what an Anthropic client is told", () => {
   });
 
   it("in the stream is one error event after a blank line", () => {
-    const event = new TextDecoder().decode(anthropicMessages.errorEvent({ failure, sequenceNumber: undefined, responseId: undefined }));
-    expect(event).toBe('\n\nevent: error\ndata: {"type":"error","error":{"type":"timeout_error","message":"Too slow."}}\n\n');
+    const event = new TextDecoder().decode(
+      anthropicMessages.errorEvent({ failure, sequenceNumber: undefined, responseId: undefined }),
+    );
+    expect(event).toBe(
+      '\n\nevent: error\ndata: {"type":"error","error":{"type":"timeout_error","message":"Too slow."}}\n\n',
+    );
   });
 });

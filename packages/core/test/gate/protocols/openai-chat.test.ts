@@ -41,7 +41,10 @@ describe("a chat chunk", () => {
   });
 
   it("is output by any of its choices", () => {
-    const choices = [{ index: 0, delta: {} }, { index: 1, delta: { content: "Hi" } }];
+    const choices = [
+      { index: 0, delta: {} },
+      { index: 1, delta: { content: "Hi" } },
+    ];
     expect(classify({ choices })).toEqual(output);
   });
 
@@ -57,11 +60,22 @@ describe("a chat chunk", () => {
     ["empty tool calls", choice({ tool_calls: [] })],
     ["null function call", choice({ function_call: null })],
     ["audio without data", choice({ audio: { id: "a", expires_at: 1 } })],
-    ["empty reasoning details", choice({ reasoning_details: [{ type: "reasoning.text", text: "", format: "f", index: 0 }] })],
+    [
+      "empty reasoning details",
+      choice({ reasoning_details: [{ type: "reasoning.text", text: "", format: "f", index: 0 }] }),
+    ],
     ["annotations", choice({ annotations: [] })],
     ["empty finish reason", choice({ content: "" }, "")],
-    ["prompt filter results", { choices: [], prompt_filter_results: [{ content_filter_results: { hate: { filtered: false } } }] }],
-    ["an error deeper down", choice({ content: "" }, null, { content_filter_results: { error: { code: "content_filter_error", message: "x" } } })],
+    [
+      "prompt filter results",
+      { choices: [], prompt_filter_results: [{ content_filter_results: { hate: { filtered: false } } }] },
+    ],
+    [
+      "an error deeper down",
+      choice({ content: "" }, null, {
+        content_filter_results: { error: { code: "content_filter_error", message: "x" } },
+      }),
+    ],
     ["an error that is null", { error: null, choices: [] }],
     ["usage that is null", { choices: [], usage: null }],
     ["Groq's id", { choices: [], x_groq: { id: "r" } }],
@@ -72,19 +86,34 @@ describe("a chat chunk", () => {
     expect(classify(value)).toEqual(neutral);
   });
 
-  it.each(["stop", "length", "tool_calls", "function_call", "content_filter", "eos"])("completes the stream with finish reason %s, but is not its last event", (reason) => {
-    expect(classify(choice({}, reason))).toEqual({ kind: "terminal", reason, final: false, complete: true });
-  });
+  it.each(["stop", "length", "tool_calls", "function_call", "content_filter", "eos"])(
+    "completes the stream with finish reason %s, but is not its last event",
+    (reason) => {
+      expect(classify(choice({}, reason))).toEqual({ kind: "terminal", reason, final: false, complete: true });
+    },
+  );
 
   it("says the most telling of several finish reasons", () => {
-    const choices = [{ index: 0, delta: {}, finish_reason: "stop" }, { index: 1, delta: {}, finish_reason: "length" }];
+    const choices = [
+      { index: 0, delta: {}, finish_reason: "stop" },
+      { index: 1, delta: {}, finish_reason: "length" },
+    ];
     expect(classify({ choices })).toMatchObject({ reason: "length" });
   });
 
   it("tells usage, with or without a finish reason", () => {
     const usage = { prompt_tokens: 3, completion_tokens: 0 };
-    expect(classify({ choices: [], usage })).toEqual({ kind: "terminal", outputTokens: 0, final: false, complete: false });
-    expect(classify({ ...choice({}, "stop"), usage })).toMatchObject({ reason: "stop", outputTokens: 0, complete: true });
+    expect(classify({ choices: [], usage })).toEqual({
+      kind: "terminal",
+      outputTokens: 0,
+      final: false,
+      complete: false,
+    });
+    expect(classify({ ...choice({}, "stop"), usage })).toMatchObject({
+      reason: "stop",
+      outputTokens: 0,
+      complete: true,
+    });
   });
 
   it("ends the stream with [DONE], and with nothing that looks like it", () => {
@@ -95,20 +124,48 @@ describe("a chat chunk", () => {
   });
 
   it.each<[string, Fields, object]>([
-    ["OpenAI", { error: { message: "No.", type: "server_error", param: null, code: null } }, { status: 500, code: "server_error", type: "server_error" }],
+    [
+      "OpenAI",
+      { error: { message: "No.", type: "server_error", param: null, code: null } },
+      { status: 500, code: "server_error", type: "server_error" },
+    ],
     ["SGLang", { error: { object: "error", message: "No.", type: "BadRequestError", code: 400 } }, { status: 400 }],
     ["old vLLM", { object: "error", message: "No.", type: "BadRequestError", code: 400 }, { status: 400 }],
-    ["OpenRouter", { choices: [], error: { code: 503, message: "No.", metadata: { error_type: "x" } } }, { status: 503 }],
-    ["OpenRouter with a choice", { ...choice({ content: "" }, "error"), error: { code: 429, message: "No." } }, { status: 429 }],
+    [
+      "OpenRouter",
+      { choices: [], error: { code: 503, message: "No.", metadata: { error_type: "x" } } },
+      { status: 503 },
+    ],
+    [
+      "OpenRouter with a choice",
+      { ...choice({ content: "" }, "error"), error: { code: 429, message: "No." } },
+      { status: 429 },
+    ],
     ["LiteLLM", { error: { message: "No.", type: "None", param: "None", code: "503" } }, { status: 503 }],
     ["TGI", { error: "No.", error_type: "overloaded" }, { status: 429, message: "No." }],
-    ["Cerebras", { message: "No.", type: "too_many_requests_error", param: "q", code: "request_quota_exceeded" }, { message: "No." }],
+    [
+      "Cerebras",
+      { message: "No.", type: "too_many_requests_error", param: "q", code: "request_quota_exceeded" },
+      { message: "No." },
+    ],
     ["Groq", { ...choice({}), x_groq: { id: "r", error: "No." } }, { message: "No." }],
     ["problem+json", { status: 429, title: "Too Many Requests" }, { status: 429 }],
-    ["DeepSeek", choice({ content: "" }, "insufficient_system_resource"), { status: 503, code: "insufficient_system_resource" }],
+    [
+      "DeepSeek",
+      choice({ content: "" }, "insufficient_system_resource"),
+      { status: 503, code: "insufficient_system_resource" },
+    ],
     ["a finish reason", choice({ content: "" }, "error"), { status: 502, code: "finish_reason_error" }],
-    ["a native finish reason", choice({}, "stop", { native_finish_reason: "network_error" }), { status: 502, code: "network_error" }],
-    ["a bare native finish reason", choice({}, "stop", { native_finish_reason: "error" }), { code: "finish_reason_error" }],
+    [
+      "a native finish reason",
+      choice({}, "stop", { native_finish_reason: "network_error" }),
+      { status: 502, code: "network_error" },
+    ],
+    [
+      "a bare native finish reason",
+      choice({}, "stop", { native_finish_reason: "error" }),
+      { code: "finish_reason_error" },
+    ],
     ["output in the same frame", choice({ content: "Hi" }, "error"), { code: "finish_reason_error" }],
   ])("is a failure: %s", (_name, value, failure) => {
     expect(classify(value)).toMatchObject({ kind: "failure", failure });
@@ -121,12 +178,20 @@ describe("a chat chunk", () => {
   });
 
   it("is a failure as an array around an error", () => {
-    expect(classify([{ error: { code: 429, message: "No.", status: "RESOURCE_EXHAUSTED" } }], "", "json")).toMatchObject({ failure: { status: 429 } });
+    expect(
+      classify([{ error: { code: 429, message: "No.", status: "RESOURCE_EXHAUSTED" } }], "", "json"),
+    ).toMatchObject({ failure: { status: 429 } });
   });
 });
 
 describe("what a chat client is told", () => {
-  const failure: Failure = { kind: "network", status: 502, code: "upstream_error", message: "It broke.", retryable: true };
+  const failure: Failure = {
+    kind: "network",
+    status: 502,
+    code: "upstream_error",
+    message: "It broke.",
+    retryable: true,
+  };
 
   it.each<[number, string]>([
     [400, "invalid_request_error"],

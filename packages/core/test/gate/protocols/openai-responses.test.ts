@@ -131,9 +131,14 @@ describe("a Responses event", () => {
     ["response.output_text.done", { text: "" }],
     ["response.function_call_arguments.done", { arguments: "" }],
     ["response.audio.done", {}],
-    ...["web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools"].map(
-      (tool): [string, Fields] => [`response.${tool}.completed`, { item_id: "it_1" }],
-    ),
+    ...[
+      "web_search_call",
+      "file_search_call",
+      "code_interpreter_call",
+      "image_generation_call",
+      "mcp_call",
+      "mcp_list_tools",
+    ].map((tool): [string, Fields] => [`response.${tool}.completed`, { item_id: "it_1" }]),
     ["response.mcp_call.failed", { item_id: "it_1" }],
     ["response.mcp_list_tools.in_progress", { item_id: "it_1" }],
     ["response.mcp_list_tools.failed", { item_id: "it_1" }],
@@ -146,19 +151,32 @@ describe("a Responses event", () => {
     expect(of(type, fields)).toEqual(neutral);
   });
 
-  it.each<[string, unknown]>([["no object", []], ["no JSON", undefined], ["no type", {}]])("is neutral: %s", (_name, value) => {
+  it.each<[string, unknown]>([
+    ["no object", []],
+    ["no JSON", undefined],
+    ["no type", {}],
+  ])("is neutral: %s", (_name, value) => {
     expect(classify(value)).toEqual(neutral);
   });
 
   it("is a whole answer as response.completed with output", () => {
-    expect(of("response.completed", ended({ status: "completed", output: [{ type: "message" }] }))).toEqual(completeOutput);
-    expect(of("response.incomplete", ended({ status: "incomplete", output: [{ type: "message" }] }))).toEqual(completeOutput);
+    expect(of("response.completed", ended({ status: "completed", output: [{ type: "message" }] }))).toEqual(
+      completeOutput,
+    );
+    expect(of("response.incomplete", ended({ status: "incomplete", output: [{ type: "message" }] }))).toEqual(
+      completeOutput,
+    );
   });
 
   it.each<[string, Fields, string, number | undefined]>([
     ["response.completed", ended({ status: "completed", usage: { output_tokens: 0 } }), "completed", 0],
     ["response.completed", { response: {} }, "completed", undefined],
-    ["response.incomplete", ended({ incomplete_details: { reason: "max_output_tokens" } }), "incomplete:max_output_tokens", undefined],
+    [
+      "response.incomplete",
+      ended({ incomplete_details: { reason: "max_output_tokens" } }),
+      "incomplete:max_output_tokens",
+      undefined,
+    ],
     ["response.incomplete", ended({ incomplete_details: { reason: "stop" } }), "incomplete:stop", undefined],
     ["response.incomplete", ended({ incomplete_details: null }), "incomplete:unknown", undefined],
   ])("is the end without output: %s %j", (type, fields, reason, outputTokens) => {
@@ -171,9 +189,21 @@ describe("a Responses event", () => {
   });
 
   it.each<[string, Fields, object]>([
-    ["flat", { code: "server_error", message: "No.", param: null }, { status: 500, code: "server_error", message: "No. (server_error)", param: null }],
-    ["nested", { error: { type: "tokens", code: "rate_limit_exceeded", message: "No." } }, { status: 429, code: "rate_limit_exceeded", type: "tokens", message: "No. (rate_limit_exceeded)" }],
-    ["nested, with a type that maps where the code does not", { error: { type: "server_error", code: "new_code", message: "No." } }, { status: 500, message: "No. (server_error)" }],
+    [
+      "flat",
+      { code: "server_error", message: "No.", param: null },
+      { status: 500, code: "server_error", message: "No. (server_error)", param: null },
+    ],
+    [
+      "nested",
+      { error: { type: "tokens", code: "rate_limit_exceeded", message: "No." } },
+      { status: 429, code: "rate_limit_exceeded", type: "tokens", message: "No. (rate_limit_exceeded)" },
+    ],
+    [
+      "nested, with a type that maps where the code does not",
+      { error: { type: "server_error", code: "new_code", message: "No." } },
+      { status: 500, message: "No. (server_error)" },
+    ],
     ["without a code", { code: null, message: "No." }, { status: 502, message: "No." }],
   ])("fails as an error event, %s", (_name, fields, failure) => {
     expect(of("error", fields)).toMatchObject({ kind: "failure", failure, complete: true });
@@ -194,7 +224,11 @@ describe("a Responses event", () => {
     ["new_code", 502],
   ])("fails as response.failed with %s as %i", (code, status) => {
     const verdict = of("response.failed", ended({ status: "failed", error: { code, message: "No." } }));
-    expect(verdict).toMatchObject({ kind: "failure", failure: { status, code, message: `No. (${code})` }, complete: true });
+    expect(verdict).toMatchObject({
+      kind: "failure",
+      failure: { status, code, message: `No. (${code})` },
+      complete: true,
+    });
     expect(verdict).not.toHaveProperty("unexplained");
   });
 
@@ -206,7 +240,12 @@ describe("a Responses event", () => {
     ["neither code nor message", { code: null, message: "", type: "server_error" }],
   ])("fails without a reason where the error is %s", (_name, error) => {
     const failure = { kind: "unexplained", status: 502, code: "response_failed" };
-    expect(of("response.failed", ended({ status: "failed", error }))).toMatchObject({ kind: "failure", unexplained: true, failure, complete: true });
+    expect(of("response.failed", ended({ status: "failed", error }))).toMatchObject({
+      kind: "failure",
+      unexplained: true,
+      failure,
+      complete: true,
+    });
   });
 
   it.each<[string, unknown, object]>([
@@ -226,10 +265,22 @@ describe("a Responses body that is no stream", () => {
 
   it.each<[string, Fields, object]>([
     ["completed, with output", { status: "completed", output: [{ type: "message" }] }, completeOutput],
-    ["completed, empty", { status: "completed", usage: { output_tokens: 0 } }, { kind: "terminal", reason: "completed", outputTokens: 0, final: true, complete: true }],
-    ["incomplete", { status: "incomplete", incomplete_details: { reason: "content_filter" } }, { kind: "terminal", reason: "incomplete:content_filter" }],
+    [
+      "completed, empty",
+      { status: "completed", usage: { output_tokens: 0 } },
+      { kind: "terminal", reason: "completed", outputTokens: 0, final: true, complete: true },
+    ],
+    [
+      "incomplete",
+      { status: "incomplete", incomplete_details: { reason: "content_filter" } },
+      { kind: "terminal", reason: "incomplete:content_filter" },
+    ],
     ["cancelled", { status: "cancelled" }, { kind: "terminal", reason: "cancelled:unknown" }],
-    ["failed", { status: "failed", error: { code: "server_error", message: "No." } }, { kind: "failure", failure: { status: 500 } }],
+    [
+      "failed",
+      { status: "failed", error: { code: "server_error", message: "No." } },
+      { kind: "failure", failure: { status: 500 } },
+    ],
     ["failed without a reason", { status: "failed" }, { kind: "failure", unexplained: true }],
     ["in progress", { status: "in_progress" }, neutral],
     ["without a status, with output", { output: [{ type: "message" }] }, completeOutput],
@@ -239,7 +290,13 @@ describe("a Responses body that is no stream", () => {
 });
 
 describe("what a Responses client is told", () => {
-  const failure: Failure = { kind: "network", status: 502, code: "upstream_error", message: "It broke.", retryable: true };
+  const failure: Failure = {
+    kind: "network",
+    status: 502,
+    code: "upstream_error",
+    message: "It broke.",
+    retryable: true,
+  };
 
   function eventOf(sequenceNumber: number | undefined, responseId: string | undefined): string {
     return new TextDecoder().decode(openaiResponses.errorEvent({ failure, sequenceNumber, responseId }));
