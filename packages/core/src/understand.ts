@@ -36,6 +36,8 @@ export function understand(parts: UnderstandParts, route: Route, request: Gatewa
   const body = stored ? emptyBody : readRequestBody(request.body);
   if (isFailure(body)) return body;
   const { value } = body;
+  // A server that takes "true" for true would stream past the gate.
+  if (!isSwitch(value["stream"])) return badRequest("The field `stream` must be true or false.", "stream");
   const streaming = stored ? asksForStream(request.url) : (route.streaming ?? isStreaming(route.protocol, value));
   const headers = readControlHeaders(request.headers, parts.config.headerPrefix, streaming);
   if (isFailure(headers)) return headers;
@@ -94,6 +96,10 @@ function resolve(
     metadata,
     subject: request.identity?.subject,
   });
+}
+
+function isSwitch(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "boolean";
 }
 
 /** A stored response may be streamed again. */

@@ -75,6 +75,12 @@ describe("the model of a request", () => {
     expect(upstream.calls).toHaveLength(0);
   });
 
+  it.each([["true"], [1], [{}], [[]]])("with `stream` %j is a 400: it would stream past the gate", async (value) => {
+    const { run, upstream } = await ask({ models }, { body: { model: "fast", stream: value } });
+    expect(run.failed).toMatchObject({ status: 400, failure: { param: "stream" } });
+    expect(upstream.calls).toHaveLength(0);
+  });
+
   it("of an endless name makes no endless answer", async () => {
     const { run } = await ask({ models }, { body: { model: "x".repeat(100_000) } });
     expect(run.failed?.body.length).toBeLessThan(1000);

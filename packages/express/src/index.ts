@@ -2,3 +2,4 @@ export { gatewayMiddleware } from "./middleware.js";
 export type { GatewayMiddleware, GatewayMiddlewareOptions } from "./middleware.js";
 export { metricsHandler } from "@first-chunk/core";
 export type { MetricsSource } from "@first-chunk/core";
+export type { Gateway, GatewayConfig, Identity } from "@first-chunk/core";

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** `npx @first-chunk/core explain FILE` */
 
 import { readFile } from "node:fs/promises";

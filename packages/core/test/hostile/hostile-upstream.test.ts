@@ -11,7 +11,7 @@ const inFlight = 8 * 1_048_576;
 
 const config = {
   gate: { maxHeldBytes: heldBytes, onOverflow: "fail" },
-  timeouts: { idleTimeoutMs: 250 },
+  timeouts: { idleTimeoutMs: 1_000 },
 } as const;
 
 describe("a provider that answers, before output, with", () => {
