@@ -6,6 +6,7 @@
 import type { Clock, Timer } from "./clock.js";
 import type { Failure } from "./errors.js";
 import { clientAbort, gatewayOverload } from "./gate/failures.js";
+import type { ClientSignal } from "./request.js";
 
 export interface AdmissionLimits {
   /** Undefined: no limit, and nobody waits. */
@@ -15,7 +16,10 @@ export interface AdmissionLimits {
   readonly queueTimeoutMs: number;
 }
 
+/** One that waits: a link of the chain of those that do. */
 interface Waiting {
+  before: Waiting | undefined;
+  after: Waiting | undefined;
   enter(): void;
   refuse(failure: Failure): void;
 }
@@ -24,8 +28,10 @@ interface Waiting {
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #clock: Clock;
-  /** In the order of arrival: a `Set` also lets one in the middle leave at once. */
-  readonly #waiting = new Set<Waiting>();
+  /** In the order of arrival. Linked, so that one in the middle leaves at once; for why it is no `Set` see `OpenRequests`. */
+  #first: Waiting | undefined;
+  #last: Waiting | undefined;
+  #waiting = 0;
   #served = 0;
 
   constructor(limits: AdmissionLimits, clock: Clock) {
@@ -36,7 +42,7 @@ export class Admission {
   /** Neither a place nor a place in the queue is left. */
   get full(): boolean {
     const { maxConcurrent = Infinity, maxQueue } = this.#limits;
-    return this.#served >= maxConcurrent && this.#waiting.size >= maxQueue;
+    return this.#served >= maxConcurrent && this.#waiting >= maxQueue;
   }
 
   /** Takes a place if one is free. Those who wait come first: a place that is left goes to them. */
@@ -51,7 +57,7 @@ export class Admission {
    *
    * @returns undefined with a place; else why there is none: too many wait, for too long, or the client left
    */
-  wait(signal: AbortSignal): Promise<Failure | undefined> {
+  wait(signal: ClientSignal): Promise<Failure | undefined> {
     if (signal.aborted) return Promise.resolve(clientAbort());
     if (this.full) return Promise.resolve(gatewayOverload());
     return new Promise((resolve) => {
@@ -59,12 +65,12 @@ export class Admission {
       const settle = (failure: Failure | undefined): void => {
         timer?.cancel();
         signal.removeEventListener("abort", onAbort);
-        this.#waiting.delete(waiting);
+        this.#remove(waiting);
         resolve(failure);
       };
       const onAbort = (): void => settle(clientAbort());
-      const waiting: Waiting = { enter: () => settle(undefined), refuse: settle };
-      this.#waiting.add(waiting);
+      const waiting: Waiting = { before: this.#last, after: undefined, enter: () => settle(undefined), refuse: settle };
+      this.#append(waiting);
       signal.addEventListener("abort", onAbort);
       timer = this.#clock.setTimer(this.#clock.now() + this.#limits.queueTimeoutMs, () => settle(gatewayOverload()));
     });
@@ -72,13 +78,31 @@ export class Admission {
 
   /** Gives the place to the one that has waited longest. */
   leave(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#served -= 1;
-    else next.enter();
+    if (this.#first === undefined) this.#served -= 1;
+    else this.#first.enter();
   }
 
   /** Sends everybody away who waits. */
   refuseWaiting(failure: Failure): void {
-    for (const waiting of this.#waiting) waiting.refuse(failure);
+    while (this.#first !== undefined) this.#first.refuse(failure);
+  }
+
+  #append(waiting: Waiting): void {
+    if (this.#last === undefined) this.#first = waiting;
+    else this.#last.after = waiting;
+    this.#last = waiting;
+    this.#waiting += 1;
+  }
+
+  #remove(waiting: Waiting): void {
+    const { before, after } = waiting;
+    if (before === undefined) this.#first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    // One that is gone must not keep those alive that came after it.
+    waiting.before = undefined;
+    waiting.after = undefined;
+    this.#waiting -= 1;
   }
 }

@@ -21,7 +21,7 @@ import { OpenRequests } from "./open-requests.js";
 import { errorFacts } from "./observability/observed-failure.js";
 import type { Recorder } from "./observability/recorder.js";
 import { endUnserved, Records } from "./observability/records.js";
-import type { GatewayRequest } from "./request.js";
+import type { ClientSignal, GatewayRequest } from "./request.js";
 import { isFailure, loopDetected } from "./request-failures.js";
 import { Router } from "./routing/router.js";
 import { matchRoute, type Route } from "./routing/routes.js";
@@ -195,7 +195,7 @@ class DefaultGateway implements Gateway {
   }
 
   /** Undefined with a place among those that are served at once. */
-  async #waitForPlace(signal: AbortSignal): Promise<Failure | undefined> {
+  async #waitForPlace(signal: ClientSignal): Promise<Failure | undefined> {
     const refused = await this.#admission.wait(signal);
     if (refused !== undefined || this.#closing === undefined) return refused;
     // Let in by a request that ended in the same turn in which the gateway began to close.

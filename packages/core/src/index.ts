@@ -64,10 +64,10 @@ export type {
 // For users of plain node:http, and for authors of adapters.
 export { createNodeHandler, type NodeHandler, type NodeHandlerOptions } from "./http/node-handler.js";
 export { checkAdapterOptions, locate, type AdapterOptions, type Place } from "./http/adapter-options.js";
-export { answerWith } from "./http/answer.js";
-export { BodyPump, type BodyPumpOptions, type Outlet } from "./http/body-pump.js";
+export { answerTo } from "./http/answer.js";
+export { BodyPump, type BodyPumpOptions, type Drainable, type Outlet } from "./http/body-pump.js";
 export { breakConnection } from "./http/break-connection.js";
-export { ClientConnection } from "./http/client-connection.js";
+export { ClientConnection, type Closable } from "./http/client-connection.js";
 export type { Identify, IdentifyResult } from "./http/identify.js";
 export { prepareRequest, type Incoming, type PreparedRequest } from "./http/prepare-request.js";
 export type { ParsedSource } from "./http/read-body.js";
@@ -79,8 +79,9 @@ export {
   type MetricsSource,
   type RenderedMetrics,
 } from "./http/metrics-handler.js";
+export { ResponseOutlet } from "./http/response-outlet.js";
 export { drainUnreadBody, hasUnreadBody } from "./http/unread-body.js";
-export type { GatewayRequest, Peer } from "./request.js";
+export type { ClientSignal, GatewayRequest, Peer } from "./request.js";
 export type {
   AttemptRejectEvent,
   AttemptStartEvent,

@@ -17,6 +17,24 @@ export interface Peer {
   readonly serverPort: number;
 }
 
+/**
+ * Tells when the client leaves: the part of an `AbortSignal` that is used of one. An `AbortSignal` is one; the adapters
+ * hand over a lighter thing, since nearly every request ends without it.
+ */
+export interface ClientSignal {
+  /** The client has left. */
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+  /** The same as an `AbortSignal`, made when it is asked for. Absent: it is one itself. */
+  toAbortSignal?(): AbortSignal;
+}
+
+/** For code that takes nothing less, such as `fetch`. */
+export function abortSignalOf(signal: ClientSignal): AbortSignal {
+  return signal.toAbortSignal?.() ?? (signal as AbortSignal);
+}
+
 export interface GatewayRequest {
   readonly method: string;
   /** Path and query below the mount point, as it came. */
@@ -31,5 +49,5 @@ export interface GatewayRequest {
   /** The connection, by which a gateway that calls itself is found. Absent: not looked for. */
   readonly peer?: Peer | undefined;
   /** Aborts when the client leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
 }

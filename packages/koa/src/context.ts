@@ -8,6 +8,7 @@ export interface GatewayContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly request: object;
+  readonly response: { set(field: string, value: string | string[]): void };
   readonly method: string;
   readonly url: string;
   readonly originalUrl: string;

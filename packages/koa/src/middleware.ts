@@ -1,7 +1,7 @@
 /** The gateway as Koa middleware, for Koa 2 and 3. */
 
 import {
-  answerWith,
+  answerTo,
   checkAdapterOptions,
   ClientConnection,
   createGateway,
@@ -51,9 +51,11 @@ export function gatewayMiddleware<StateT = DefaultState, ContextT = DefaultConte
     const { req } = ctx;
     // @koa/bodyparser and its like put their results there; the types of Koa know of them only where one is installed.
     const source = ctx.request as ParsedSource;
+    const who = identify && (() => identify(ctx));
+    const { url, mounted } = place;
     await serve(
       gateway,
-      { req, route, ...place, signal: client.signal, source, identify: () => identify?.(ctx), clock: systemClock },
+      { req, route, url, mounted, signal: client, source, identify: who, clock: systemClock },
       { ctx, client, clock: systemClock, writeStallTimeoutMs },
     );
     return undefined;
@@ -64,12 +66,12 @@ export function gatewayMiddleware<StateT = DefaultState, ContextT = DefaultConte
 async function serve(gateway: Gateway, incoming: Incoming, context: RespondContext): Promise<void> {
   // The client may have left, or been answered, while the host's middleware was at work.
   if (!canAnswer(context)) return;
-  const prepared = await prepareRequest(gateway, incoming);
+  const preparing = prepareRequest(gateway, incoming);
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   if ("refused" in prepared) return respondFailed(prepared.refused, context);
   if (!canAnswer(context)) return;
-  const answered = await answerWith(gateway.handle(prepared.request), incoming.signal, (event) => {
-    if (event.type === "released") respondReleased(event, context);
-    else respondFailed(event, context);
-  });
-  if (!answered) canAnswer(context);
+  const answer = await answerTo(gateway, prepared.request);
+  if (answer === undefined) canAnswer(context);
+  else if (answer.type === "released") respondReleased(answer, context);
+  else respondFailed(answer, context);
 }

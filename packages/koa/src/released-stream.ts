@@ -1,9 +1,10 @@
-/** A released body as the stream that Koa pipes to the client. */
+/** A released body as the stream that Koa sends to the client. */
 
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { BodyPump, breakConnection } from "@first-chunk/core";
-import type { ClientConnection, Clock, ReleasedBody } from "@first-chunk/core";
+import { BodyPump } from "@first-chunk/core";
+import type { ClientConnection, Clock, Closable, Outlet, ReleasedBody } from "@first-chunk/core";
+import { BufferOutlet, DirectOutlet } from "./stream-outlets.js";
 
 export interface ReleasedStreamOptions {
   readonly body: ReleasedBody;
@@ -15,70 +16,81 @@ export interface ReleasedStreamOptions {
 }
 
 /**
+ * Koa pipes it into the response, and then the bytes go there at once: no second buffer, which would cost as much as the
+ * relay itself. For everybody else, such as a middleware that wraps the body, it is the `Readable` that it looks like.
+ *
  * Not `Readable.from(generator)`: its `finally` does not run when the client leaves while the provider is silent, and
  * the provider would go on generating. No `PassThrough` either: a second buffer would hide the back-pressure.
  */
-export class ReleasedStream extends Readable {
-  readonly #pump: BodyPump;
-  readonly #res: ServerResponse;
-  #started = false;
-  #broken = false;
+export class ReleasedStream extends Readable implements Closable {
+  readonly #options: ReleasedStreamOptions;
+  /** Made when somebody begins to read. */
+  #pump: BodyPump | undefined;
+  /** Where it is read as a stream. */
+  #buffer: BufferOutlet | undefined;
 
-  constructor({ body, res, client, writeStallTimeoutMs, clock }: ReleasedStreamOptions) {
+  constructor(options: ReleasedStreamOptions) {
     super();
-    this.#res = res;
-    this.#pump = new BodyPump({
-      body,
-      outlet: {
-        write: (bytes) => this.push(bytes),
-        finish: (last) => this.#finish(last),
-        fail: () => this.#fail(),
-      },
-      res,
-      writeStallTimeoutMs,
-      clock,
-    });
-    client.onClose(() => {
-      this.#pump.close();
-      this.destroy();
-    });
+    this.#options = options;
+    options.client.onClose(this);
     // Koa 2 leaves a client waiting when the stream of its answer breaks.
-    this.on("error", () => res.destroy());
+    this.on("error", () => options.res.destroy());
   }
 
-  /** Called by Node when the consumer wants more; the first call comes when Koa begins to send. */
+  /** The connection is gone. */
+  close(): void {
+    if (this.#pump === undefined) this.#options.body.cancel();
+    else this.#pump.close();
+    this.destroy();
+  }
+
+  override pipe<T extends NodeJS.WritableStream>(destination: T, options?: { end?: boolean }): T {
+    const { res } = this.#options;
+    if (!Object.is(destination, res) || !this.#untouched) return super.pipe(destination, options);
+    this.#pump = this.#pumpTo(new DirectOutlet(this, res, options?.end !== false));
+    // Not at once: the caller has yet to listen for the end.
+    process.nextTick(start, this.#pump);
+    return destination;
+  }
+
+  /** Called by Node when a reader wants more; the first call comes when it begins. */
   override _read(): void {
-    if (this.#started) return this.#pump.drained();
-    this.#started = true;
+    if (this.#pump !== undefined) return this.#pump.drained();
+    this.#buffer = new BufferOutlet(this, this.#options.res);
+    this.#pump = this.#pumpTo(this.#buffer);
     this.#pump.start();
   }
 
   /** Also called where an outer middleware has replaced the body, or thrown. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#pump.cancel("client-abort");
+    if (this.#pump === undefined) this.#options.body.cancel();
+    else this.#pump.cancel("client-abort");
     callback(error);
   }
 
-  /** What this returns has been handed to the consumer, so that the last of it is in the response by then. */
+  /** What this returns has been handed to the reader, so that the last of it is in the response by then. */
   override read(size?: number): unknown {
     const chunk: unknown = super.read(size);
-    if (this.#broken && this.readableLength === 0) this.#break();
+    this.#buffer?.wasRead();
     return chunk;
   }
 
-  #finish(last: Uint8Array | undefined): void {
-    if (last !== undefined) this.push(last);
-    this.push(null);
+  /** Nobody else reads it, or has asked to. */
+  get #untouched(): boolean {
+    return (
+      this.#pump === undefined &&
+      !this.destroyed &&
+      this.readableFlowing === null &&
+      this.listenerCount("readable") === 0
+    );
   }
 
-  #fail(): void {
-    this.#broken = true;
-    if (this.readableLength === 0) this.#break();
+  #pumpTo(outlet: Outlet): BodyPump {
+    const { body, res, writeStallTimeoutMs, clock } = this.#options;
+    return new BodyPump({ body, outlet, res, writeStallTimeoutMs, clock });
   }
+}
 
-  /** The stream itself neither ends nor errs here: Koa would end the response, or report a failure that is known. */
-  #break(): void {
-    this.#broken = false;
-    breakConnection(this.#res);
-  }
+function start(pump: BodyPump): void {
+  pump.start();
 }

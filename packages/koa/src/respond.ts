@@ -75,10 +75,12 @@ export class ResponseTakenError extends Error {
 function setHead(ctx: GatewayContext, { status, headers }: Pick<ReleasedEvent, "status" | "headers">): void {
   // Status and headers before the body: Koa fills in what is missing when the body is set.
   ctx.status = status;
-  for (const [name, value] of Object.entries(headers)) {
+  const { response } = ctx;
+  for (const name of Object.keys(headers)) {
     // HTTP/2 has no such header.
     if (name === "connection" && ctx.req.httpVersionMajor >= 2) continue;
-    ctx.set(name, typeof value === "string" ? value : [...value]);
+    const value = headers[name] as string | readonly string[];
+    response.set(name, typeof value === "string" ? value : [...value]);
   }
 }
 

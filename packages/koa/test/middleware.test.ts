@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import type { Readable } from "node:stream";
+import { finished, PassThrough, Readable } from "node:stream";
 import { createGateway } from "@first-chunk/core";
 import type { Gateway, GatewayConfig } from "@first-chunk/core";
 import { gatewayMiddleware } from "@first-chunk/koa";
@@ -164,7 +164,116 @@ for (const { name, framework } of [
     });
   });
 
+  describe(`${name}: the body as a stream`, () => {
+    const wrapping =
+      (wrap: (body: Readable) => Readable): Koa.Middleware =>
+      async (ctx, next) => {
+        await next();
+        if (ctx.body instanceof Readable) ctx.body = wrap(ctx.body);
+      };
+
+    it("can be piped on by an earlier middleware, to its last byte", async () => {
+      const body = new ScriptedBody();
+      const { errors, listen } = start(
+        releasing(body),
+        wrapping((stream) => stream.pipe(new PassThrough())),
+      );
+      const client = await RawClient.send(await listen(), messages);
+      await body.piped;
+      body.push("one ");
+      await client.waitFor("one ");
+      body.push("two").finish();
+      const answer = await client.answer();
+      expect(answer).toMatchObject({ complete: true });
+      expect(answer.body.toString()).toBe("one two");
+      expect(errors).toEqual([]);
+    });
+
+    it("that is piped on stops the body while the client does not read", async () => {
+      const body = new ScriptedBody();
+      const { listen } = start(
+        releasing(body),
+        wrapping((stream) => stream.pipe(new PassThrough())),
+      );
+      const client = await RawClient.send(await listen(), messages);
+      client.socket.pause();
+      await body.piped;
+      let parts = 0;
+      for (; !body.full && parts < 1000; parts += 1) {
+        body.push(Buffer.alloc(65_536));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(parts).toBeLessThan(1000);
+      client.socket.resume();
+      await body.taken();
+      body.finish();
+      expect((await client.answer()).body).toHaveLength(parts * 65_536);
+    });
+
+    it("that is piped on and breaks is never a complete answer", async () => {
+      const body = new ScriptedBody();
+      const { listen } = start(
+        releasing(body),
+        wrapping((stream) => stream.pipe(new PassThrough())),
+      );
+      const client = await RawClient.send(await listen(), messages);
+      await body.piped;
+      body.push("half");
+      await client.waitFor("half");
+      body.fail();
+      expect((await client.answer()).complete).toBe(false);
+    });
+
+    it("can be iterated by an earlier middleware", async () => {
+      const upper = async function* (stream: Readable) {
+        for await (const chunk of stream) yield String(chunk).toUpperCase();
+      };
+      const body = new ScriptedBody().push("one ").push("two").finish();
+      const { listen } = start(
+        releasing(body),
+        wrapping((stream) => Readable.from(upper(stream))),
+      );
+      expect((await ask(await listen(), messages)).body.toString()).toBe("ONE TWO");
+    });
+
+    it("tells a listener of an earlier middleware every chunk", async () => {
+      const seen: string[] = [];
+      const { listen } = start(
+        releasing(new ScriptedBody().push("one ").push("two").finish()),
+        wrapping((stream) => stream.on("data", (chunk: Buffer) => seen.push(chunk.toString()))),
+      );
+      expect((await ask(await listen(), messages)).body.toString()).toBe("one two");
+      expect(seen.join("")).toBe("one two");
+    });
+
+    it("ends and closes for those who wait for that", async () => {
+      const told: string[] = [];
+      const over = latch();
+      const { listen } = start(
+        releasing(new ScriptedBody().push("x").finish()),
+        wrapping((stream) => {
+          for (const event of ["end", "close"]) stream.on(event, () => told.push(event));
+          finished(stream, (error) => {
+            told.push(error === undefined || error === null ? "finished" : String(error));
+            over.open();
+          });
+          return stream;
+        }),
+      );
+      expect((await ask(await listen(), messages)).body.toString()).toBe("x");
+      await over.opened;
+      expect(told.toSorted()).toEqual(["close", "end", "finished"]);
+    });
+  });
+
   describe(`${name}: an answer`, () => {
+    it("whose last bytes come with its end goes out in one packet", async () => {
+      const url = await start(releasing(new ScriptedBody().push("all").finish())).listen();
+      const client = await RawClient.send(url, messages);
+      const [packet] = (await once(client.socket, "data")) as [Buffer];
+      expect(packet.toString()).toMatch(/\r\n\r\n(3\r\nall\r\n0\r\n\r\n|all)$/);
+    });
+
     it("is one write for the chunks of one tick", async () => {
       const body = new ScriptedBody();
       const client = await RawClient.send(await start(releasing(body)).listen(), messages);

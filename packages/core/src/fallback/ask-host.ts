@@ -1,13 +1,14 @@
 /** Questions to the host's own code (a key, a signature), which may be slow, throw, or never answer. */
 
 import type { Clock, Timer } from "../clock.js";
+import type { ClientSignal } from "../request.js";
 
 export interface AskLimits {
   readonly clock: Clock;
   /** In ms. */
   readonly timeoutMs: number;
   /** Aborts when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
 }
 
 /** Rejects with what `ask` throws, or when the limit is reached. An answer that comes later is dropped. */

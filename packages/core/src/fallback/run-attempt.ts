@@ -3,6 +3,7 @@
 import type { Failure } from "../errors.js";
 import { clientAbort, totalTimeout } from "../gate/failures.js";
 import { gateRules } from "../gate/options.js";
+import type { ClientSignal } from "../request.js";
 import { isFailure } from "../request-failures.js";
 import { attemptClocks, type AttemptClocks } from "./attempt-clocks.js";
 import type { AttemptRecord } from "./attempt-record.js";
@@ -88,7 +89,7 @@ function attemptSpec(
   };
 }
 
-function reasonNotToSend({ total }: AttemptClocks, now: number, client: AbortSignal): Failure | undefined {
+function reasonNotToSend({ total }: AttemptClocks, now: number, client: ClientSignal): Failure | undefined {
   if (client.aborted) return clientAbort();
   return total !== undefined && now >= total.at ? timeIsUp(totalTimeout(total.timeoutMs)) : undefined;
 }

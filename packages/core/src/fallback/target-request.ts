@@ -1,9 +1,10 @@
 /** The request as one target gets it. */
 
 import type { Clock } from "../clock.js";
+import type { RequestContext } from "../config/provider-config.js";
 import type { Failure } from "../errors.js";
 import type { TraceHeaders } from "../observability/observer.js";
-import type { GatewayRequest } from "../request.js";
+import { abortSignalOf, type GatewayRequest } from "../request.js";
 import { badRequest } from "../request-failures.js";
 import type { RequestBody } from "../routing/request-body.js";
 import { encodeBody, modelKey } from "../routing/request-body.js";
@@ -54,15 +55,8 @@ export async function targetRequest(
   const limits = { clock: facts.clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.request.signal };
   let apiKey: string | undefined;
   try {
-    const context = {
-      requestId: facts.requestId,
-      provider: provider.name,
-      model,
-      identity: facts.request.identity,
-      signal: facts.request.signal,
-    };
     const { apiKey: key } = provider;
-    apiKey = typeof key === "function" ? await askHost(() => key(context), limits) : key;
+    apiKey = typeof key === "function" ? await askHost(() => key(contextOf(facts, provider.name, model)), limits) : key;
   } catch (cause) {
     return noCredential(cause);
   }
@@ -100,6 +94,11 @@ export async function targetRequest(
     clientCredential: headers.credential === "client",
     secrets: secretsOf(headers.headers, apiKey),
   };
+}
+
+/** What a host's function for the key is told. Made only where there is one: its signal is dear. */
+function contextOf({ requestId, request }: TargetRequestFacts, provider: string, model: string): RequestContext {
+  return { requestId, provider, model, identity: request.identity, signal: abortSignalOf(request.signal) };
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */

@@ -1,36 +1,38 @@
-/** From the events of one request to its one answer. */
+/** From one request to its one answer. */
 
 import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
+import type { ClientSignal, GatewayRequest } from "../request.js";
+import type { ServedGateway } from "./served-gateway.js";
 
 /**
- * Calls `respond` with the one `released` or `failed` event, and returns then: the body of a released answer goes on by
- * itself, and Koa sends nothing before its middleware has returned. Where the client has left there is no such event.
+ * The one `released` or `failed` event of a request; undefined where the client has left, so that there is nobody to
+ * answer. The body of a released answer goes on by itself.
  *
- * @param left aborts when the client leaves
- * @returns false where there was nobody to answer
- * @throws what `respond` throws, and an Error when the events end without an answer for a client that waits for one
+ * @throws an Error when the events end without an answer for a client that waits for one
  */
-export async function answerWith(
+export function answerTo(
+  gateway: ServedGateway,
+  request: GatewayRequest,
+): Promise<ReleasedEvent | FailedEvent | undefined> {
+  return gateway.answer === undefined ? lastEvent(gateway.handle(request), request.signal) : gateway.answer(request);
+}
+
+async function lastEvent(
   events: AsyncIterable<GatewayEvent>,
-  left: AbortSignal,
-  respond: (event: ReleasedEvent | FailedEvent) => void,
-): Promise<boolean> {
+  signal: ClientSignal,
+): Promise<ReleasedEvent | FailedEvent | undefined> {
   const iterator = events[Symbol.asyncIterator]();
   for (;;) {
     const next = await iterator.next();
     if (next.done === true) {
-      if (left.aborted) return false;
+      if (signal.aborted) return undefined;
       throw new Error("The gateway ended a request without an answer");
     }
     const event = next.value;
     if (event.type !== "released" && event.type !== "failed") continue;
-    try {
-      respond(event);
-    } finally {
-      // To its end, not `return()`, and not awaited: that may wait for a provider that is silent.
-      iterator.next().catch(ignore);
-    }
-    return true;
+    // To its end, not `return()`, and not awaited: that may wait for a provider that is silent.
+    iterator.next().catch(ignore);
+    return event;
   }
 }
 

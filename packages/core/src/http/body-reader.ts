@@ -23,6 +23,7 @@ export class BodyReader {
   #bytes = 0;
   #bytesBeforeSpan = 0;
   #timer: Timer | undefined;
+  #settled = false;
   #settle: (outcome: RawBody) => void = () => undefined;
 
   /** @param limit in bytes, as they are sent */
@@ -44,8 +45,13 @@ export class BodyReader {
       this.#req.on("error", this.#onLeft);
       // "close" comes after "end", and alone where the client left.
       this.#req.on("close", this.#onLeft);
-      this.#startSpan();
+      watchLater(this);
     });
+  }
+
+  /** @internal */
+  watch(): void {
+    if (!this.#settled) this.#startSpan();
   }
 
   readonly #onData = (data: Uint8Array | string): void => {
@@ -76,6 +82,7 @@ export class BodyReader {
   }
 
   #finish(outcome: RawBody): void {
+    this.#settled = true;
     this.#timer?.cancel();
     this.#req.off("data", this.#onData);
     this.#req.off("end", this.#onEnd);
@@ -85,6 +92,18 @@ export class BodyReader {
     this.#chunks.length = 0;
     this.#settle(outcome);
   }
+}
+
+const unwatched: BodyReader[] = [];
+
+/** Most bodies came in one packet with their head, and are read in this turn of the event loop: they need no timer. */
+function watchLater(reader: BodyReader): void {
+  if (unwatched.push(reader) === 1) setImmediate(watchUnread);
+}
+
+function watchUnread(): void {
+  for (const reader of unwatched) reader.watch();
+  unwatched.length = 0;
 }
 
 function bodyTimeout(): Failure {

@@ -1,29 +1,62 @@
 /** Whether the client is still there. */
 
 import type { ServerResponse } from "node:http";
+import type { ClientSignal } from "../request.js";
 import { http2StreamOf } from "./break-connection.js";
+
+/** What has to end when the connection does. */
+export interface Closable {
+  close(): void;
+}
+
+type Listener = () => void;
 
 /**
  * Watches one response. The response is what is watched, never the request: a request is closed as soon as its body is
- * read, with the client still waiting.
+ * read, with the client still waiting. It is the signal of its request itself, which aborts when the client leaves
+ * before it was answered: an `AbortSignal` costs more than all else that is made for a request here.
  */
-export class ClientConnection {
+export class ClientConnection implements ClientSignal {
   readonly #res: ServerResponse;
-  readonly #abort = new AbortController();
+  #aborted = false;
   #answered = false;
-  #onClose: (() => void) | undefined;
+  /** Nearly always there is none or one, which is kept without a list. */
+  #listener: Listener | undefined;
+  #moreListeners: Listener[] | undefined;
+  #controller: AbortController | undefined;
+  #closable: Closable | undefined;
 
   constructor(res: ServerResponse) {
     this.#res = res;
     // A write to a connection that is gone is reported here; "close" tells the same.
     res.on("error", ignore);
-    if (this.gone) this.#abort.abort();
+    if (this.gone) this.#aborted = true;
     else res.on("close", () => this.#closed());
   }
 
-  /** Aborts when the client leaves before it was answered. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  /** The client left before it was answered. */
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  /** Called at most once; a second call with the same listener changes nothing. */
+  addEventListener(_type: "abort", listener: Listener): void {
+    if (this.#aborted || this.#listener === listener || this.#moreListeners?.includes(listener) === true) return;
+    if (this.#listener === undefined) this.#listener = listener;
+    else (this.#moreListeners ??= []).push(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: Listener): void {
+    if (this.#listener === listener) this.#listener = this.#moreListeners?.shift();
+    else this.#moreListeners = this.#moreListeners?.filter((one) => one !== listener);
+  }
+
+  toAbortSignal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort();
+    }
+    return this.#controller.signal;
   }
 
   /** Nothing can be sent any more. */
@@ -47,15 +80,27 @@ export class ClientConnection {
     this.#answered = true;
   }
 
-  /** @param callback called once, when the connection is gone for whatever reason */
-  onClose(callback: () => void): void {
-    this.#onClose = callback;
+  /** @param closable closed once, when the connection is gone for whatever reason */
+  onClose(closable: Closable): void {
+    this.#closable = closable;
   }
 
   #closed(): void {
-    if (!this.#answered) this.#abort.abort();
-    this.#onClose?.();
-    this.#onClose = undefined;
+    if (!this.#answered) this.#abort();
+    this.#closable?.close();
+    this.#closable = undefined;
+  }
+
+  #abort(): void {
+    if (this.#aborted) return;
+    this.#aborted = true;
+    const first = this.#listener;
+    const more = this.#moreListeners;
+    this.#listener = undefined;
+    this.#moreListeners = undefined;
+    first?.();
+    for (const listener of more ?? []) listener();
+    this.#controller?.abort();
   }
 }
 

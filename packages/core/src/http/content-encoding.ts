@@ -17,6 +17,7 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 
 /** A value such as `gzip, gzip` names no single encoding and is refused: each layer multiplies what a bomb unpacks to. */
 export function checkContentEncoding(header: string | undefined): Failure | undefined {
+  if (header === undefined) return undefined;
   const encoding = normalize(header);
   if (encoding === "" || decoders.has(encoding)) return undefined;
   return refusal({

@@ -5,7 +5,7 @@ import type { Clock } from "../clock.js";
 import { systemClock } from "../clock.js";
 import { checkAdapterOptions, locate } from "./adapter-options.js";
 import type { AdapterOptions, Place } from "./adapter-options.js";
-import { answerWith } from "./answer.js";
+import { answerTo } from "./answer.js";
 import { ClientConnection } from "./client-connection.js";
 import { prepareRequest } from "./prepare-request.js";
 import type { Incoming } from "./prepare-request.js";
@@ -42,7 +42,7 @@ export function createNodeHandler<
   Res extends ServerResponse = ServerResponse,
 >(gateway: ServedGateway, options: NodeHandlerOptions<Req> = {}): NodeHandler<Req, Res> {
   const { isMounted = () => false, clock = systemClock, ...rest } = options;
-  const { identify = () => undefined, prefix } = checkAdapterOptions<Req>(rest);
+  const { identify, prefix } = checkAdapterOptions<Req>(rest);
   return (req, res, next) => {
     let found: Found | undefined;
     try {
@@ -54,7 +54,7 @@ export function createNodeHandler<
     const { route } = found;
     const client = new ClientConnection(res);
     const context = { req, res, client, clock, writeStallTimeoutMs: gateway.timeouts.writeStallTimeoutMs };
-    serve(gateway, found, context, () => identify(req)).catch((error: unknown) => {
+    serve(gateway, found, context, identify && (() => identify(req))).catch((error: unknown) => {
       if (client.answered) return void (res.writableEnded || res.destroy());
       if (client.gone || client.taken) return;
       if (next === undefined) answerBug(gateway, route, context, error);
@@ -69,7 +69,7 @@ interface Found extends Place {
 
 function findRoute(gateway: ServedGateway, req: IncomingMessage, place: Place | undefined): Found | undefined {
   const route = place && gateway.match(req.method ?? "GET", place.url, place.mounted);
-  return place && route && { ...place, route };
+  return place && route && { url: place.url, mounted: place.mounted, route };
 }
 
 async function serve(
@@ -83,14 +83,14 @@ async function serve(
   if (client.gone || client.taken) return;
   // Body parsers for `node:http` and Express put their results here.
   const source = req as ParsedSource;
-  const incoming = { req, ...found, signal: client.signal, source, identify, clock };
-  const prepared = await prepareRequest(gateway, incoming);
+  const { route, url, mounted } = found;
+  const preparing = prepareRequest(gateway, { req, route, url, mounted, signal: client, source, identify, clock });
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   if ("refused" in prepared) return respondFailed(prepared.refused, context);
   if (client.gone) return;
-  await answerWith(gateway.handle(prepared.request), client.signal, (event) => {
-    if (event.type === "released") respondReleased(event, context);
-    else respondFailed(event, context);
-  });
+  const answer = await answerTo(gateway, prepared.request);
+  if (answer?.type === "released") respondReleased(answer, context);
+  else if (answer !== undefined) respondFailed(answer, context);
 }
 
 function answerBug(gateway: ServedGateway, route: object, context: RespondContext, error: unknown): void {

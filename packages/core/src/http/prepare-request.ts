@@ -5,11 +5,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { FailedEvent } from "../events.js";
-import type { GatewayRequest, Peer } from "../request.js";
+import type { ClientSignal, GatewayRequest, Identity, Peer } from "../request.js";
 import { readIdentity } from "./identify.js";
 import type { IdentifyResult } from "./identify.js";
 import { readRequestBody } from "./read-body.js";
-import type { ParsedSource } from "./read-body.js";
+import type { BodyOutcome, ParsedSource } from "./read-body.js";
 import { checkFraming } from "./request-head.js";
 import type { ServedGateway } from "./served-gateway.js";
 
@@ -21,10 +21,11 @@ export interface Incoming {
   readonly url: string;
   readonly mounted: boolean;
   /** Aborts when the client leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: ClientSignal;
   /** Where body parsers leave what they have read. */
   readonly source: ParsedSource;
-  readonly identify: () => IdentifyResult | Promise<IdentifyResult>;
+  /** Default: nobody in particular calls. */
+  readonly identify?: (() => IdentifyResult | Promise<IdentifyResult>) | undefined;
   readonly clock: Clock;
 }
 
@@ -33,29 +34,68 @@ export type PreparedRequest = { readonly request: GatewayRequest } | { readonly 
 /**
  * The caller is identified before its body is read, so that a stranger cannot make the gateway hold one.
  *
+ * @returns a promise only where something has to be waited for
  * @throws what `identify` throws
  */
-export async function prepareRequest(gateway: ServedGateway, incoming: Incoming): Promise<PreparedRequest> {
-  const { req, route, url, mounted, signal, source, clock } = incoming;
-  const refuse = async (failure: Failure): Promise<PreparedRequest> => {
-    // In the next turn of the event loop the body is complete if it came in one packet with the head, and the refusal
-    // does not have to close the connection.
-    if (!req.complete) await setImmediate();
-    return { refused: gateway.refuse(route, failure) };
-  };
-  const misframed = checkFraming(req);
-  if (misframed !== undefined) return refuse(misframed);
-  const refused = gateway.refusal?.();
-  if (refused !== undefined) return refuse(refused);
-  const who = readIdentity(await incoming.identify());
-  if ("failure" in who) return refuse(who.failure);
-  const read = await readRequestBody(req, { limit: gateway.limits.maxRequestBytes, source, clock });
-  if ("failure" in read) return refuse(read.failure);
-  const method = req.method ?? "GET";
-  const peer = peerOf(req);
-  return {
-    request: { method, url, mounted, headers: req.headers, body: read.body, identity: who.identity, peer, signal },
-  };
+export function prepareRequest(gateway: ServedGateway, incoming: Incoming): PreparedRequest | Promise<PreparedRequest> {
+  const refused = checkFraming(incoming.req) ?? gateway.refusal?.();
+  if (refused !== undefined) return refuse(gateway, incoming, refused);
+  const who = incoming.identify?.();
+  return isPromiseLike(who) ? whenIdentified(gateway, incoming, who) : readAs(gateway, incoming, who);
+}
+
+async function whenIdentified(
+  gateway: ServedGateway,
+  incoming: Incoming,
+  identifying: PromiseLike<IdentifyResult>,
+): Promise<PreparedRequest> {
+  return readAs(gateway, incoming, await identifying);
+}
+
+function readAs(
+  gateway: ServedGateway,
+  incoming: Incoming,
+  result: IdentifyResult,
+): PreparedRequest | Promise<PreparedRequest> {
+  const who = readIdentity(result);
+  if ("failure" in who) return refuse(gateway, incoming, who.failure);
+  const { req, source, clock } = incoming;
+  const read = readRequestBody(req, { limit: gateway.limits.maxRequestBytes, source, clock });
+  return read instanceof Promise
+    ? whenRead(gateway, incoming, who.identity, read)
+    : toRequest(gateway, incoming, who.identity, read);
+}
+
+async function whenRead(
+  gateway: ServedGateway,
+  incoming: Incoming,
+  identity: Identity | undefined,
+  reading: Promise<BodyOutcome>,
+): Promise<PreparedRequest> {
+  return toRequest(gateway, incoming, identity, await reading);
+}
+
+function toRequest(
+  gateway: ServedGateway,
+  incoming: Incoming,
+  identity: Identity | undefined,
+  read: BodyOutcome,
+): PreparedRequest | Promise<PreparedRequest> {
+  if ("failure" in read) return refuse(gateway, incoming, read.failure);
+  const { req, url, mounted, signal } = incoming;
+  const { method = "GET", headers } = req;
+  return { request: { method, url, mounted, headers, body: read.body, identity, peer: peerOf(req), signal } };
+}
+
+async function refuse(gateway: ServedGateway, { req, route }: Incoming, failure: Failure): Promise<PreparedRequest> {
+  // In the next turn of the event loop the body is complete if it came in one packet with the head, and the refusal
+  // does not have to close the connection.
+  if (!req.complete) await setImmediate();
+  return { refused: gateway.refuse(route, failure) };
+}
+
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && "then" in value;
 }
 
 function peerOf({ socket }: IncomingMessage): Peer | undefined {

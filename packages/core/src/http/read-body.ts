@@ -5,6 +5,7 @@ import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { GatewayRequest } from "../request.js";
 import { BodyReader } from "./body-reader.js";
+import type { RawBody } from "./body-reader.js";
 import { bodyTooLarge, checkContentEncoding, decodeBody } from "./content-encoding.js";
 import { clientLeft, refusal } from "./refusal.js";
 import { announcesBody, checkMediaType } from "./request-head.js";
@@ -29,7 +30,7 @@ export type BodyOutcome = { readonly body: GatewayRequest["body"] } | { readonly
  * Raw bytes are preferred: the unread stream, then `rawBody`, then a `body` of bytes or text, then the parsed value.
  * Never rejects and never waits for a stream that somebody else has read.
  */
-export async function readRequestBody(req: IncomingMessage, options: ReadBodyOptions): Promise<BodyOutcome> {
+export function readRequestBody(req: IncomingMessage, options: ReadBodyOptions): BodyOutcome | Promise<BodyOutcome> {
   const announced = announcesBody(req);
   // A request without a body, such as a GET, may carry any content type: there is nothing to judge.
   const wrongType = announced ? checkMediaType(req) : undefined;
@@ -40,11 +41,26 @@ export async function readRequestBody(req: IncomingMessage, options: ReadBodyOpt
   return announced || req.httpVersionMajor >= 2 ? takeParsed(req, options) : { body: undefined };
 }
 
-async function readUnread(req: IncomingMessage, announced: boolean, options: ReadBodyOptions): Promise<BodyOutcome> {
+function readUnread(
+  req: IncomingMessage,
+  announced: boolean,
+  options: ReadBodyOptions,
+): BodyOutcome | Promise<BodyOutcome> {
   const encoding = req.headers["content-encoding"];
   const wrongEncoding = announced ? checkContentEncoding(encoding) : undefined;
   if (wrongEncoding !== undefined) return { failure: wrongEncoding };
-  const raw = await new BodyReader(req, options.limit, options.clock).read();
+  const reading = new BodyReader(req, options.limit, options.clock).read();
+  return announced && encoding === undefined ? reading : judgeAndDecode(reading, req, announced, options);
+}
+
+async function judgeAndDecode(
+  reading: Promise<RawBody>,
+  req: IncomingMessage,
+  announced: boolean,
+  options: ReadBodyOptions,
+): Promise<BodyOutcome> {
+  const encoding = req.headers["content-encoding"];
+  const raw = await reading;
   if ("failure" in raw || raw.body === undefined) return raw;
   const wrongHead = announced ? undefined : (checkMediaType(req) ?? checkContentEncoding(encoding));
   if (wrongHead !== undefined) return { failure: wrongHead };

@@ -11,7 +11,8 @@ export function checkFraming(req: IncomingMessage): Failure | undefined {
   }
   let hosts = 0;
   for (let index = 0; index < req.rawHeaders.length; index += 2) {
-    if (req.rawHeaders[index]?.toLowerCase() === "host") hosts += 1;
+    const name = req.rawHeaders[index] as string;
+    if (name.length === "host".length && name.toLowerCase() === "host") hosts += 1;
   }
   if (hosts > 1) {
     return refusal({ status: 400, code: "duplicate_host", message: "The request has more than one Host header." });
@@ -29,7 +30,8 @@ export function announcesBody(req: IncomingMessage): boolean {
 /** JSON, or no content type at all. Anything else, multipart above all, would have to be rebuilt to be sent on. */
 export function checkMediaType(req: IncomingMessage): Failure | undefined {
   const header = req.headers["content-type"];
-  if (header === undefined) return undefined;
+  // As nearly every client sends it.
+  if (header === undefined || header === "application/json") return undefined;
   const [type = "", ...parameters] = header.toLowerCase().split(";");
   const mediaType = type.trim();
   if (mediaType !== "" && mediaType !== "application/json" && !/^application\/[^\s/]+\+json$/.test(mediaType)) {

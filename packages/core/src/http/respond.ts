@@ -4,9 +4,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Clock } from "../clock.js";
 import type { FailedEvent, ReleasedEvent } from "../events.js";
 import { BodyPump } from "./body-pump.js";
-import type { Outlet } from "./body-pump.js";
-import { breakConnection } from "./break-connection.js";
 import type { ClientConnection } from "./client-connection.js";
+import { flush, ResponseOutlet } from "./response-outlet.js";
 import { drainUnreadBody, hasUnreadBody } from "./unread-body.js";
 
 export interface RespondContext {
@@ -39,9 +38,7 @@ export function respondReleased(event: ReleasedEvent, context: RespondContext): 
     throw error;
   }
   client.answer();
-  client.onClose(() => pump.close());
-  // One listener for the life of the response: `compression` moves it to its own stream and cannot take it back.
-  res.on("drain", () => pump.drained());
+  client.onClose(pump);
   pump.start();
 }
 
@@ -73,33 +70,4 @@ function writeHead({ status, headers }: Pick<ReleasedEvent, "status" | "headers"
     return;
   }
   res.writeHead(status, headers as OutgoingHttpHeaders);
-}
-
-class ResponseOutlet implements Outlet {
-  readonly #res: ServerResponse;
-
-  constructor(res: ServerResponse) {
-    this.#res = res;
-  }
-
-  write(bytes: Uint8Array): boolean {
-    const more = this.#res.write(bytes);
-    flush(this.#res);
-    return more;
-  }
-
-  finish(last: Uint8Array | undefined): void {
-    // No callback: `compression` drops it.
-    if (last === undefined) this.#res.end();
-    else this.#res.end(last);
-  }
-
-  fail(): void {
-    breakConnection(this.#res);
-  }
-}
-
-/** `compression` adds `flush()`, and without it keeps an event until its buffer is full. */
-function flush(res: ServerResponse & { flush?: () => void }): void {
-  if (typeof res.flush === "function") res.flush();
 }

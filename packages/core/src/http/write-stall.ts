@@ -60,7 +60,7 @@ export class WriteStallWatch {
  * Bytes in this process that the client has not taken. A large write counts as whole in `writableLength` until its last
  * byte is gone; the handle knows what is left of it. Node's own socket timeout asks the handle in the same way.
  */
-function bytesWaiting(res: ServerResponse): number {
+export function bytesWaiting(res: ServerResponse): number {
   const socket = res.socket as { readonly _handle?: { readonly writeQueueSize?: number } | null } | null;
   return res.writableLength + (socket?._handle?.writeQueueSize ?? 0);
 }

@@ -4,14 +4,17 @@ import { BodyPump } from "../../src/http/body-pump.js";
 import { ManualClock } from "../../src/testing/manual-clock.js";
 import { ScriptedBody } from "./scripted-gateway.js";
 
-function pumping() {
+function pumping(idle?: boolean) {
   const clock = new ManualClock();
   const body = new ScriptedBody();
   const log: string[] = [];
   const outlet = {
     takes: true,
+    written: [] as Uint8Array[],
+    ...(idle === undefined ? {} : { idle }),
     write(bytes: Uint8Array): boolean {
       log.push(`write ${bytes.byteLength}`);
+      outlet.written.push(bytes);
       return outlet.takes;
     },
     finish: (last: Uint8Array | undefined) => void log.push(`finish ${last?.byteLength ?? 0}`),
@@ -35,6 +38,24 @@ describe("the pump", () => {
     const { body, log } = pumping();
     body.push("abc").fail();
     expect(log).toEqual(["write 3", "fail"]);
+  });
+
+  it("writes the chunks of one tick at once, at its end", async () => {
+    const { body, log, outlet } = pumping();
+    body.push("a").push("b").push("c");
+    expect(log).toEqual([]);
+    await tick();
+    body.push("d");
+    await tick();
+    expect(outlet.written.map((bytes) => Buffer.from(bytes).toString())).toEqual(["abc", "d"]);
+  });
+
+  it("does not copy a chunk that came alone", async () => {
+    const { outlet, pump } = pumping();
+    const chunk = Buffer.from("alone");
+    pump.write(chunk);
+    await tick();
+    expect(outlet.written[0]).toBe(chunk);
   });
 
   it("stops the body when the outlet is full, and resumes it when it drains", async () => {
@@ -71,9 +92,10 @@ describe("the pump", () => {
     expect(log).toEqual(["write 1", "destroy"]);
   });
 
-  it("destroys when the client does not take what was written before the end", () => {
+  it("destroys when the client does not take what was written before the end", async () => {
     const { body, clock, log } = pumping();
     body.push("a").fail();
+    await tick();
     clock.advanceSync(1000);
     expect(log).toEqual(["write 1", "fail", "destroy"]);
     expect(body.cancelled).toBeUndefined();
@@ -90,9 +112,25 @@ describe("the pump", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("does not cancel a body that has ended, and leaves no timer", () => {
+  it("starts no timer for a client that has taken everything within the tick", async () => {
+    const { body, clock } = pumping(true);
+    body.push("a").finish();
+    await tick();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("starts no timer once the connection is gone", async () => {
     const { body, clock, pump } = pumping();
     body.finish();
+    pump.close();
+    await tick();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("does not cancel a body that has ended, and leaves no timer", async () => {
+    const { body, clock, pump } = pumping();
+    body.finish();
+    await tick();
     expect(clock.pending).toBe(1);
     pump.close();
     expect(body.cancelled).toBeUndefined();

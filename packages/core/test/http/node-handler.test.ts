@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createNodeHandler } from "../../src/http/node-handler.js";
 import type { NodeHandlerOptions } from "../../src/http/node-handler.js";
 import type { ServedGateway } from "../../src/http/served-gateway.js";
+import { abortSignalOf } from "../../src/request.js";
 import { latch } from "../../src/testing/contract/latch.js";
 import { ask, headerOf, RawClient } from "../../src/testing/contract/raw-client.js";
 import type { RawRequest } from "../../src/testing/contract/raw-client.js";
@@ -206,7 +207,7 @@ describe("a client that leaves", () => {
     const client = await RawClient.send(await serve(gateway), messages);
     await until(() => gateway.requests.length === 1);
     client.leave();
-    await once(gateway.requests[0].signal, "abort");
+    await once(abortSignalOf(gateway.requests[0].signal), "abort");
   });
 
   it("cancels a released body at once", async () => {

@@ -2,6 +2,7 @@ import { gzipSync, brotliCompressSync, deflateSync } from "node:zlib";
 import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.js";
+import type { Clock } from "../../src/clock.js";
 import type { BodyOutcome, ParsedSource } from "../../src/http/read-body.js";
 import { readRequestBody } from "../../src/http/read-body.js";
 import { ManualClock } from "../../src/testing/manual-clock.js";
@@ -12,7 +13,7 @@ import { serving } from "./serving.js";
 const limit = 1000;
 
 interface Setup {
-  readonly clock?: ManualClock;
+  readonly clock?: Clock;
   /** What the host does before. */
   readonly before?: (req: IncomingMessage) => Promise<ParsedSource | void>;
 }
@@ -83,6 +84,18 @@ describe("an unread body", () => {
     client.leave();
     expect(codeOf(await outcome)).toEqual([499, "client_closed_request"]);
   });
+});
+
+it("starts no timer for a body that comes with its head", async () => {
+  const clock = new ManualClock();
+  let timers = 0;
+  const counting = {
+    now: () => clock.now(),
+    setTimer: (at: number, call: () => void) => (timers++, clock.setTimer(at, call)),
+  };
+  expect(textOf(await read({ body: "{}" }, { clock: counting }))).toBe("{}");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(timers).toBe(0);
 });
 
 describe("a slow body", () => {

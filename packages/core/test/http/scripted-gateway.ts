@@ -162,7 +162,7 @@ export function failing(failure: Failure): ScriptedGateway {
 /** Gives no answer until the client leaves. */
 export function silent(): ScriptedGateway {
   return new ScriptedGateway(async function* ({ signal }) {
-    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", resolve));
     yield failed({ ...anyFailure, kind: "client-abort", status: 499, code: "client_closed_request" });
   });
 }
