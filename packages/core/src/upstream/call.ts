@@ -22,6 +22,11 @@ export interface CallSender {
 /** 1xx answers to one request. A real server sends one or two. */
 const maxInformational = 32;
 
+/** One read of a socket is no larger. */
+const maxJoinedBytes = 65_536;
+
+const nothing: Uint8Array[] = [];
+
 /** Codes of a connection that died under a request. */
 const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
 
@@ -41,6 +46,13 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #informational = 0;
   /** A byte of a response was seen. */
   #answered = false;
+  /** The first chunk was handed over. */
+  #begun = false;
+  /** Chunks to be joined, and the sum of their lengths. */
+  #held: Uint8Array[] = nothing;
+  #heldBytes = 0;
+  /** The answer ended while the reader paused. */
+  #ended = false;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler, sender: CallSender) {
     super("FirstChunkUpstreamCall");
@@ -106,11 +118,14 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     if (this.#handler === undefined || !this.#paused) return;
     this.#paused = false;
     // Not at once: undici's parser must not be resumed from within a callback of any of its parsers.
-    if (this.#controller !== undefined) process.nextTick(resumeReading, this);
+    if (this.#controller !== undefined || this.#ended) process.nextTick(resumeReading, this);
   }
 
   continueReading(): void {
-    if (!this.#paused) this.#controller?.resume();
+    this.deliverHeld();
+    if (this.#paused) return;
+    if (this.#ended) this.#end();
+    else this.#controller?.resume();
   }
 
   // As the user of a connection
@@ -165,17 +180,75 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // Resuming a parser can yield an empty chunk.
     if (chunk.length === 0 || this.#handler === undefined) return;
+    if (this.#begun || this.#paused) this.#hold(chunk);
+    else this.#deliver(chunk);
+  }
+
+  /** The first chunk of an answer must not wait; the others of one read are one to all that follows, and one write. */
+  #hold(chunk: Uint8Array): void {
+    if (this.#heldBytes + chunk.length > maxJoinedBytes && !this.#paused) this.#flush();
+    if (this.#heldBytes > 0) this.#held.push(chunk);
+    else {
+      this.#held = [chunk];
+      process.nextTick(deliverHeld, this);
+    }
+    this.#heldBytes += chunk.length;
+  }
+
+  /** In a tick of its own, where nobody else would catch what a handler throws. */
+  deliverHeld(): void {
+    if (this.#paused) return;
+    try {
+      this.#flush();
+    } catch (error) {
+      if (this.#controller === undefined) this.#fail(asError(error));
+      else this.#controller.abort(asError(error));
+    }
+  }
+
+  #flush(): void {
+    if (this.#heldBytes === 0) return;
+    const chunk = joinChunks(this.#held, this.#heldBytes);
+    this.#dropHeld();
+    this.#deliver(chunk);
+  }
+
+  #deliver(chunk: Uint8Array): void {
+    if (this.#handler === undefined) return;
+    this.#begun = true;
     this.runInAsyncScope(tellData, undefined, this.#handler, chunk);
   }
 
+  #dropHeld(): void {
+    this.#held = nothing;
+    this.#heldBytes = 0;
+  }
+
   onResponseEnd(): void {
+    if (!this.#paused) this.#flush();
+    if (this.#paused) {
+      this.#ended = true;
+      this.#release();
+    } else this.#end();
+  }
+
+  #end(): void {
     const handler = this.#finish();
     if (handler !== undefined) this.runInAsyncScope(tellEnd, undefined, handler);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#dispatching) this.failLater(asError(error));
-    else this.#fail(asError(error));
+    if (this.#dispatching) {
+      this.failLater(asError(error));
+      return;
+    }
+    let cause = error;
+    try {
+      this.#flush();
+    } catch (bug) {
+      cause = bug as Error;
+    }
+    this.#fail(asError(cause));
   }
 
   #fail(error: Error): void {
@@ -212,9 +285,14 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #finish(): UpstreamHandler | undefined {
     const handler = this.#handler;
     this.#handler = undefined;
+    this.#dropHeld();
     this.#release();
     return handler;
   }
+}
+
+function joinChunks(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, bytes);
 }
 
 function tellConnected(handler: UpstreamHandler): void {
@@ -235,6 +313,10 @@ function tellEnd(handler: UpstreamHandler): void {
 
 function tellError(handler: UpstreamHandler, error: Error): void {
   handler.onError(error);
+}
+
+function deliverHeld(call: UndiciCall): void {
+  call.deliverHeld();
 }
 
 function resumeReading(call: UndiciCall): void {

@@ -12,6 +12,7 @@ export class Recorder implements UpstreamHandler {
   status: number | undefined;
   headers: ResponseHeaders | undefined;
   body = "";
+  readonly chunks: string[] = [];
   error: (Error & { code?: string }) | undefined;
   /** After `onEnd` or `onError`. */
   readonly done: Promise<void>;
@@ -41,7 +42,9 @@ export class Recorder implements UpstreamHandler {
     this.#call("head");
   }
   onData(chunk: Uint8Array): void {
-    this.body += Buffer.from(chunk).toString("latin1");
+    const text = Buffer.from(chunk).toString("latin1");
+    this.body += text;
+    this.chunks.push(text);
     this.#call("data");
   }
   onEnd(): void {

@@ -1,0 +1,144 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { describe, expect, it } from "vitest";
+import { rawServer, okHead } from "./raw-server.js";
+import { exchange, post, testClient } from "./recorder.js";
+import { scriptedExchange } from "./scripted-dispatcher.js";
+
+const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+/** What is done in ticks that the code under test asks for, and those that these ask for. */
+const ticks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("the chunks of an answer", () => {
+  it("are joined where they come in one read, but for the first", async () => {
+    const server = await rawServer(({ socket }) =>
+      socket.write(`${okHead}transfer-encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n2\r\nef\r\n0\r\n\r\n`),
+    );
+    const recorder = await exchange(testClient(), post(server.origin));
+    expect(recorder.chunks).toEqual(["ab", "cdef"]);
+    expect(recorder.calls).toEqual(["connected", "head", "data", "data", "end"]);
+  });
+
+  it("come at once where it is the first, and in the next tick where it is another", async () => {
+    const { recorder, read } = scriptedExchange();
+    read("ab");
+    expect(recorder.chunks).toEqual(["ab"]);
+    read("cd");
+    read("ef");
+    expect(recorder.chunks).toEqual(["ab"]);
+    await tick();
+    expect(recorder.chunks).toEqual(["ab", "cdef"]);
+  });
+
+  it("come as they are where a tick has one", async () => {
+    const { recorder, read } = scriptedExchange();
+    for (const chunk of ["ab", "cd", "ef"]) {
+      read(chunk);
+      await tick();
+    }
+    expect(recorder.chunks).toEqual(["ab", "cd", "ef"]);
+  });
+
+  it("come before the end and before an error", () => {
+    const ended = scriptedExchange();
+    ended.read("ab", "cd", "ef");
+    ended.end();
+    expect(ended.recorder.calls.slice(2)).toEqual(["data", "data", "end"]);
+    const failed = scriptedExchange();
+    failed.read("ab", "cd", "ef");
+    failed.fail(new Error("broken"));
+    expect(failed.recorder.calls.slice(2)).toEqual(["data", "data", "error"]);
+    expect([ended.recorder.body, failed.recorder.body]).toEqual(["abcdef", "abcdef"]);
+  });
+
+  it("are joined up to 64 KiB", async () => {
+    const { recorder, read } = scriptedExchange();
+    const chunk = "x".repeat(20_480);
+    read("first", ...Array.from({ length: 10 }, () => chunk));
+    expect(recorder.chunks.map(({ length }) => length)).toEqual([5, 61_440, 61_440, 61_440]);
+    await tick();
+    expect(recorder.body).toHaveLength(5 + 10 * 20_480);
+  });
+
+  it("keep the caller's AsyncLocalStorage", async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const stores: unknown[] = [];
+    const { recorder, read, end } = storage.run("caller", scriptedExchange);
+    recorder.on = () => stores.push(storage.getStore());
+    read("ab", "cd", "ef");
+    await tick();
+    end();
+    expect(stores).toEqual(["caller", "caller", "caller"]);
+  });
+
+  it("are dropped by an abort in the meantime", async () => {
+    const { recorder, call, read } = scriptedExchange();
+    read("ab", "cd");
+    call.abort();
+    await ticks();
+    expect(recorder.calls.slice(2)).toEqual(["data"]);
+  });
+
+  it("fail the call where the handler throws, and the process lives", async () => {
+    const { recorder, read } = scriptedExchange();
+    read("ab", "cd");
+    recorder.on = (name) => {
+      if (name === "data") throw new Error("a bug");
+    };
+    await ticks();
+    expect(recorder.calls.slice(2)).toEqual(["data", "data", "error"]);
+    expect(recorder.error?.message).toBe("a bug");
+  });
+});
+
+describe("a paused reader", () => {
+  it("gets nothing that was to be joined, and all of it after, the end last", async () => {
+    const { recorder, call, read, end } = scriptedExchange();
+    read("ab", "cd");
+    call.pause();
+    read("ef");
+    end();
+    await ticks();
+    expect(recorder.chunks).toEqual(["ab"]);
+    call.resume();
+    await ticks();
+    expect(recorder.chunks.join("")).toBe("abcdef");
+    expect(recorder.calls.at(-1)).toBe("end");
+  });
+
+  it("is told no end before it resumes", async () => {
+    const { recorder, call, read, end } = scriptedExchange();
+    recorder.on = (name) => {
+      if (name === "data" && recorder.chunks.length === 2) call.pause();
+    };
+    read("ab", "cd", "ef");
+    end();
+    await ticks();
+    expect(recorder.calls.slice(2)).toEqual(["data", "data"]);
+    call.resume();
+    call.resume();
+    await ticks();
+    expect(recorder.calls.slice(2)).toEqual(["data", "data", "end"]);
+  });
+
+  it("is told no end after an abort", async () => {
+    const { recorder, call, read, end } = scriptedExchange();
+    recorder.on = (name) => {
+      if (name === "data" && recorder.chunks.length === 2) call.pause();
+    };
+    read("ab", "cd", "ef");
+    end();
+    call.resume();
+    call.abort();
+    await ticks();
+    expect(recorder.calls.slice(2)).toEqual(["data", "data"]);
+  });
+
+  it("gets what came before an error", async () => {
+    const { recorder, call, read, fail } = scriptedExchange();
+    read("ab", "cd");
+    call.pause();
+    fail(new Error("broken"));
+    expect(recorder.body).toBe("abcd");
+    expect(recorder.calls.slice(2)).toEqual(["data", "data", "error"]);
+  });
+});
