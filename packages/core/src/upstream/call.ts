@@ -9,6 +9,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Connection, ConnectionUser } from "./connections.js";
 import { abortedError, restoreCode } from "./connections.js";
+import { JoinedChunks } from "./joined-chunks.js";
 import type { ResponseHeaders } from "../response-headers.js";
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
@@ -16,7 +17,7 @@ import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.
 export interface CallSender {
   /** Whether a call may be sent again over a connection of its own. */
   readonly canResend: boolean;
-  resend(call: UndiciCall): void;
+  resend(call: UndiciCall, request: UpstreamRequest): void;
 }
 
 /** 1xx answers to one request. A real server sends one or two. */
@@ -25,13 +26,12 @@ const maxInformational = 32;
 /** One read of a socket is no larger. */
 const maxJoinedBytes = 65_536;
 
-const nothing: Uint8Array[] = [];
-
 /** Codes of a connection that died under a request. */
 const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
 
 export class UndiciCall extends AsyncResource implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler {
-  request: UpstreamRequest;
+  /** Undefined once it is not sent again. */
+  #request: UpstreamRequest | undefined;
   readonly #sender: CallSender;
   /** Undefined once nothing more may be called. */
   #handler: UpstreamHandler | undefined;
@@ -48,15 +48,13 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #answered = false;
   /** The first chunk was handed over. */
   #begun = false;
-  /** Chunks to be joined, and the sum of their lengths. */
-  #held: Uint8Array[] = nothing;
-  #heldBytes = 0;
+  readonly #held = new JoinedChunks();
   /** The answer ended while the reader paused. */
   #ended = false;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler, sender: CallSender) {
     super("FirstChunkUpstreamCall");
-    this.request = request;
+    this.#request = request;
     this.#handler = handler;
     this.#sender = sender;
   }
@@ -69,9 +67,15 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     return this.#refused;
   }
 
+  runOn(connection: Connection): void {
+    this.#connection = connection;
+    connection.user = this;
+    this.dispatchTo(connection.client);
+  }
+
   /** Hands the call to a dispatcher. What is thrown or reported before this returns arrives later, at `onError`. */
   dispatchTo(dispatcher: Dispatcher): void {
-    const { origin, path, method, headers, body } = this.request;
+    const { origin, path, method, headers, body } = this.#request as UpstreamRequest;
     this.#dispatching = true;
     try {
       const options = {
@@ -82,7 +86,6 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
         body: body ?? null,
         headersTimeout: 0,
         bodyTimeout: 0,
-        user: this,
       };
       dispatcher.dispatch(options, this);
     } catch (error) {
@@ -95,6 +98,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   /** Ends the call with an error after the present code has run. */
   failLater(error: Error): void {
     this.#refused = true;
+    this.#release();
     queueMicrotask(() => this.#fail(error));
   }
 
@@ -130,11 +134,6 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
 
   // As the user of a connection
 
-  attach(connection: Connection): void {
-    this.#connection = connection;
-    connection.user = this;
-  }
-
   flush(): void {
     this.#controller?.resume();
   }
@@ -154,7 +153,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     if (this.#paused) controller.pause();
     if (this.#toldConnected) return;
     this.#toldConnected = true;
-    this.runInAsyncScope(tellConnected, undefined, this.#handler);
+    this.runInAsyncScope(this.#handler.onConnected, this.#handler);
   }
 
   /** The first byte of a response, where undici tells it; a broken head is an answer too. */
@@ -173,8 +172,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
       return;
     }
     // It is not sent again.
-    this.request = { ...this.request, body: undefined };
-    this.runInAsyncScope(tellHead, undefined, this.#handler, status, headers);
+    this.#request = undefined;
+    this.runInAsyncScope(this.#handler.onHead, this.#handler, status, plainHeaders(headers));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -186,13 +185,9 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
 
   /** The first chunk of an answer must not wait; the others of one read are one to all that follows, and one write. */
   #hold(chunk: Uint8Array): void {
-    if (this.#heldBytes + chunk.length > maxJoinedBytes && !this.#paused) this.#flush();
-    if (this.#heldBytes > 0) this.#held.push(chunk);
-    else {
-      this.#held = [chunk];
-      process.nextTick(deliverHeld, this);
-    }
-    this.#heldBytes += chunk.length;
+    if (this.#held.bytes + chunk.length > maxJoinedBytes && !this.#paused) this.#flush();
+    if (this.#held.bytes === 0) process.nextTick(deliverHeld, this);
+    this.#held.push(chunk);
   }
 
   /** In a tick of its own, where nobody else would catch what a handler throws. */
@@ -207,21 +202,14 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   }
 
   #flush(): void {
-    if (this.#heldBytes === 0) return;
-    const chunk = joinChunks(this.#held, this.#heldBytes);
-    this.#dropHeld();
-    this.#deliver(chunk);
+    if (this.#held.bytes > 0) this.#deliver(this.#held.take());
   }
 
   #deliver(chunk: Uint8Array): void {
-    if (this.#handler === undefined) return;
+    const handler = this.#handler;
+    if (handler === undefined) return;
     this.#begun = true;
-    this.runInAsyncScope(tellData, undefined, this.#handler, chunk);
-  }
-
-  #dropHeld(): void {
-    this.#held = nothing;
-    this.#heldBytes = 0;
+    this.runInAsyncScope(handler.onData, handler, chunk);
   }
 
   onResponseEnd(): void {
@@ -234,7 +222,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
 
   #end(): void {
     const handler = this.#finish();
-    if (handler !== undefined) this.runInAsyncScope(tellEnd, undefined, handler);
+    if (handler !== undefined) this.runInAsyncScope(handler.onEnd, handler);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -242,25 +230,25 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
       this.failLater(asError(error));
       return;
     }
-    let cause = error;
     try {
       this.#flush();
     } catch (bug) {
-      cause = bug as Error;
+      this.#fail(asError(bug));
     }
-    this.#fail(asError(cause));
+    this.#fail(asError(error));
   }
 
   #fail(error: Error): void {
     if (this.#handler === undefined) return;
     restoreCode(error);
-    if (this.#isStale(error)) {
+    const request = this.#request;
+    if (request !== undefined && this.#isStale(error)) {
       this.#release();
-      this.#sender.resend(this);
+      this.#sender.resend(this, request);
       return;
     }
     const handler = this.#finish();
-    if (handler !== undefined) this.runInAsyncScope(tellError, undefined, handler, error);
+    if (handler !== undefined) this.runInAsyncScope(handler.onError, handler, error);
   }
 
   /**
@@ -285,34 +273,11 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #finish(): UpstreamHandler | undefined {
     const handler = this.#handler;
     this.#handler = undefined;
-    this.#dropHeld();
+    this.#request = undefined;
+    this.#held.clear();
     this.#release();
     return handler;
   }
-}
-
-function joinChunks(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, bytes);
-}
-
-function tellConnected(handler: UpstreamHandler): void {
-  handler.onConnected();
-}
-
-function tellHead(handler: UpstreamHandler, status: number, headers: IncomingHttpHeaders): void {
-  handler.onHead(status, plainHeaders(headers));
-}
-
-function tellData(handler: UpstreamHandler, chunk: Uint8Array): void {
-  handler.onData(chunk);
-}
-
-function tellEnd(handler: UpstreamHandler): void {
-  handler.onEnd();
-}
-
-function tellError(handler: UpstreamHandler, error: Error): void {
-  handler.onError(error);
 }
 
 function deliverHeld(call: UndiciCall): void {

@@ -1,19 +1,19 @@
-/** HTTP to providers over undici: one pool per configured origin, made when it is first needed. */
+/** HTTP to providers over undici: connections to each configured origin, made when they are first needed. */
 
-import type { Client, Dispatcher, Pool } from "undici";
+import type { Client, Dispatcher } from "undici";
 import { errors } from "undici";
 import type { CallSender } from "./call.js";
 import { UndiciCall } from "./call.js";
-import type { Connector } from "./connections.js";
-import { createConnection, createConnector, createPool } from "./connections.js";
+import { ConnectionPool } from "./connection-pool.js";
 import type { Peer } from "../request.js";
+import type { Connection } from "./connections.js";
 import { LocalEnds } from "./local-ends.js";
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 export interface UndiciClientOptions {
   /**
    * Used for every request, whatever its origin, and never closed. A request over it is not sent again when its socket
-   * had gone stale, since only the dispatcher's owner knows how to get a fresh connection. Default: own pools.
+   * had gone stale, since only the dispatcher's owner knows how to get a fresh connection. Default: own connections.
    */
   readonly dispatcher?: ForeignDispatcher | undefined;
   /** How long an idle connection is kept, in ms. Default 10 000. */
@@ -34,25 +34,18 @@ export function createUndiciClient(options: UndiciClientOptions = {}): UpstreamC
   return new UndiciClient(options);
 }
 
-interface Origin {
-  readonly connector: Connector;
-  readonly pool: Pool;
-}
-
 class UndiciClient implements UpstreamClient, CallSender {
   readonly #dispatcher: Dispatcher | undefined;
   readonly #clientOptions: Client.Options;
-  readonly #clientTtl: number;
+  readonly #connectionTtlMs: number;
   /** By origin, then by connect timeout. Both come from the configuration, which bounds the map. */
-  readonly #origins = new Map<string, Map<number, Origin>>();
-  /** Connections made to send a request again; each is closed when its one request is over. */
-  readonly #single = new Set<Client>();
+  readonly #pools = new Map<string, Map<number, ConnectionPool>>();
   readonly #ends = new LocalEnds();
   #closed = false;
 
   constructor(options: UndiciClientOptions) {
     this.#dispatcher = options.dispatcher as Dispatcher | undefined;
-    this.#clientTtl = options.connectionTtlMs ?? 300_000;
+    this.#connectionTtlMs = options.connectionTtlMs ?? 300_000;
     this.#clientOptions = {
       pipelining: 1,
       allowH2: false,
@@ -72,44 +65,45 @@ class UndiciClient implements UpstreamClient, CallSender {
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     const call = new UndiciCall(request, handler, this);
     if (this.#closed) call.failLater(new errors.ClientClosedError());
-    else this.#dispatch(call);
+    else this.#dispatch(call, request);
     return call;
   }
 
-  #dispatch(call: UndiciCall): void {
-    let dispatcher: Dispatcher;
+  #dispatch(call: UndiciCall, request: UpstreamRequest): void {
+    if (this.#dispatcher !== undefined) {
+      call.dispatchTo(this.#dispatcher);
+      return;
+    }
+    let connection: Connection;
+    let pool: ConnectionPool;
     try {
-      dispatcher = this.#dispatcher ?? this.#originOf(call.request).pool;
+      pool = this.#poolOf(request);
+      connection = pool.take();
     } catch (error) {
       call.failLater(error as Error);
       return;
     }
-    call.dispatchTo(dispatcher);
+    call.runOn(connection);
+    if (call.refused) pool.settle(connection);
   }
 
-  resend(call: UndiciCall): void {
-    const { origin } = call.request;
-    const client = createConnection(origin, this.#originOf(call.request).connector, this.#clientOptions, this.#ends);
-    this.#single.add(client);
-    call.dispatchTo(client);
-    // Closing waits for the request, and refuses any other.
-    client.close(() => this.#single.delete(client));
+  resend(call: UndiciCall, request: UpstreamRequest): void {
+    this.#poolOf(request).takeSingle((connection) => call.runOn(connection));
   }
 
-  #originOf({ origin, connectTimeoutMs }: UpstreamRequest): Origin {
-    let byTimeout = this.#origins.get(origin);
+  #poolOf({ origin, connectTimeoutMs }: UpstreamRequest): ConnectionPool {
+    let byTimeout = this.#pools.get(origin);
     if (byTimeout === undefined) {
       byTimeout = new Map();
-      this.#origins.set(origin, byTimeout);
+      this.#pools.set(origin, byTimeout);
     }
-    let found = byTimeout.get(connectTimeoutMs);
-    if (found === undefined) {
-      const connector = createConnector(connectTimeoutMs);
-      const options = { ...this.#clientOptions, clientTtl: this.#clientTtl };
-      found = { connector, pool: createPool(origin, connector, options, this.#ends) };
-      byTimeout.set(connectTimeoutMs, found);
+    let pool = byTimeout.get(connectTimeoutMs);
+    if (pool === undefined) {
+      const ttlMs = this.#connectionTtlMs;
+      pool = new ConnectionPool({ origin, connectTimeoutMs, ttlMs, client: this.#clientOptions, ends: this.#ends });
+      byTimeout.set(connectTimeoutMs, pool);
     }
-    return found;
+    return pool;
   }
 
   owns(peer: Peer): boolean {
@@ -119,11 +113,10 @@ class UndiciClient implements UpstreamClient, CallSender {
   async close(): Promise<void> {
     this.#closed = true;
     const ending: Promise<void>[] = [];
-    for (const byTimeout of this.#origins.values()) {
-      for (const { pool } of byTimeout.values()) ending.push(pool.destroy());
+    for (const byTimeout of this.#pools.values()) {
+      for (const pool of byTimeout.values()) ending.push(pool.destroy());
     }
-    for (const client of this.#single) ending.push(client.destroy());
-    this.#origins.clear();
+    this.#pools.clear();
     await Promise.all(ending);
   }
 }

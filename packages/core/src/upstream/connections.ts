@@ -1,36 +1,17 @@
 /**
- * Connections of undici, with what undici does not tell: which request runs on a used socket, and which socket belongs to
+ * A connection of undici, with what undici does not tell: which request runs on a used socket, and which socket belongs to
  * a request. One undici `Client` holds at most one socket, and with `pipelining: 1` at most one request.
  */
 
 import type { Socket } from "node:net";
-import type { Dispatcher } from "undici";
-import { buildConnector, Client, Pool } from "undici";
+import { buildConnector, Client } from "undici";
 import type { LocalEnds } from "./local-ends.js";
 
 /** What a connection needs of the request that uses it. */
 export interface ConnectionUser {
-  /** The connection that will carry the request; before it is established. */
-  attach(connection: Connection): void;
   readonly paused: boolean;
   /** Lets the parser go on although the reader is paused: no data is left, only the end. */
   flush(): void;
-  /** True when the dispatch failed before anything was queued. */
-  readonly refused: boolean;
-}
-
-/** State of one undici `Client`: its socket, if any, and the request on it. */
-export interface Connection {
-  user: ConnectionUser | undefined;
-  /** Requests started on the present socket; 0 without one. */
-  requests: number;
-  /** The socket while it is being connected. */
-  connecting: Socket | undefined;
-}
-
-/** Options of a dispatch; the user rides along, since undici hands the object through to the `Client`. */
-export interface DispatchOptions extends Dispatcher.DispatchOptions {
-  readonly user: ConnectionUser;
 }
 
 /** What ends an aborted request. Nobody sees it. Shared, since a stack per abort is of no use. */
@@ -38,36 +19,18 @@ export const abortedError: Error = Object.assign(new Error("The request was abor
   code: "UND_ERR_ABORTED",
 });
 
-/** Stands in for `ECONNRESET` while undici looks at an error; see `guardSocket`. */
+/** Stands in for `ECONNRESET` while undici looks at an error; see `guard`. */
 const pausedReset = "UND_ERR_SOCKET_RESET_WHILE_PAUSED";
 
-/** Undoes what `guardSocket` did to the code of a reset. */
+/** Undoes what `guard` did to the code of a reset. */
 export function restoreCode(error: Error & { code?: string }): void {
   if (error.code === pausedReset) error.code = "ECONNRESET";
-}
-
-/**
- * Keeps undici 7 from ending the process. It asserts that its parser is not paused when the socket of a response that
- * is not kept alive ends or is reset, and the assertion fails inside a socket listener, where nobody can catch it.
- * These listeners run before those of undici: they let a paused parser go on before an `end`, and give a reset a code
- * that undici does not treat specially. https://github.com/nodejs/undici/issues/5360, mended in undici 8 only.
- */
-function guardSocket(socket: Socket, connection: Connection): void {
-  socket.on("end", () => {
-    if (connection.user?.paused === true) connection.user.flush();
-  });
-  socket.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "ECONNRESET" && connection.user?.paused === true) error.code = pausedReset;
-  });
-  socket.on("close", () => {
-    connection.requests = 0;
-  });
 }
 
 /** The connector returns its socket, which its type does not say. */
 type SocketConnector = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket | undefined;
 
-/** Shared by all connections of a pool, so that they share the cache of TLS sessions. */
+/** Shared by all connections to an origin, so that they share the cache of TLS sessions. */
 export type Connector = buildConnector.connector;
 
 /** @param connectTimeoutMs coarse (undici counts in half seconds); 0: no limit */
@@ -82,63 +45,78 @@ export function createConnector(connectTimeoutMs: number): Connector {
   });
 }
 
-/** Tells the request that is dispatched to it which connection it got. */
-class TrackedClient extends Client {
-  readonly #connection: Connection;
+export class Connection {
+  readonly client: Client;
+  /** The request that waits for the connection or runs on it. */
+  user: ConnectionUser | undefined;
+  /** Requests started on the present socket; 0 without one. */
+  requests = 0;
+  /** The socket while it is being connected. */
+  connecting: Socket | undefined;
+  /** When the present socket was connected, on the clock of `performance.now()`. */
+  openedAt = 0;
+  /** Neighbours in the list of idle connections, which alone sets them. */
+  newer: Connection | undefined;
+  older: Connection | undefined;
+  listed = false;
+  readonly #connector: SocketConnector;
+  readonly #ends: LocalEnds;
+  #socket: Socket | undefined;
 
-  constructor(origin: string, options: Client.Options, connection: Connection) {
-    super(origin, options);
-    this.#connection = connection;
+  /** Throws where the origin is none. */
+  constructor(origin: string, connector: Connector, options: Client.Options, ends: LocalEnds) {
+    this.#connector = connector as SocketConnector;
+    this.#ends = ends;
+    this.client = new Client(origin, {
+      ...options,
+      connect: (target, callback) => this.#connect(target, callback),
+    });
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const { user } = options as DispatchOptions;
-    user.attach(this.#connection);
-    // A refused request occupies nothing. Reported as busy, the pool would wait for a drain of this client that never
-    // comes, and leak it.
-    return super.dispatch(options, handler) || user.refused;
+  /** Has a socket that can take a request. */
+  get open(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed;
   }
-}
 
-/** One connection, outside of any pool. `options.connect` must be a connector. */
-export function createConnection(
-  origin: string,
-  connector: Connector,
-  options: Client.Options,
-  ends: LocalEnds,
-): Client {
-  const connection: Connection = { user: undefined, requests: 0, connecting: undefined };
-  const connect: Connector = (target, callback) => {
-    if (connection.user === undefined) {
+  #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
+    if (this.user === undefined) {
       // undici puts an aborted request back into its queue and connects again for it: a handshake for nothing at each
       // client that leaves. A connection is wanted only while a request is.
       process.nextTick(callback, abortedError, null);
       return;
     }
-    connection.connecting = (connector as SocketConnector)(target, (...result) => {
-      connection.connecting = undefined;
+    this.connecting = this.#connector(target, (...result) => {
+      this.connecting = undefined;
       const [, socket] = result;
-      if (socket !== null && socket !== undefined) {
-        connection.requests = 0;
-        guardSocket(socket, connection);
-        ends.add(socket);
-      }
+      if (socket !== null && socket !== undefined) this.#opened(socket);
       callback(...result);
     });
-  };
-  return new TrackedClient(origin, { ...options, connect }, connection);
-}
+  }
 
-/** A pool without a limit on connections: requests that wait in a pool of undici cannot be cancelled. */
-export function createPool(
-  origin: string,
-  connector: Connector,
-  options: Client.Options & { clientTtl: number },
-  ends: LocalEnds,
-): Pool {
-  return new Pool(origin, {
-    ...options,
-    connect: connector,
-    factory: (url, clientOptions) => createConnection(String(url), connector, clientOptions, ends),
-  });
+  #opened(socket: Socket): void {
+    this.#socket = socket;
+    this.requests = 0;
+    this.openedAt = performance.now();
+    this.#guard(socket);
+    this.#ends.add(socket);
+  }
+
+  /**
+   * Keeps undici 7 from ending the process. It asserts that its parser is not paused when the socket of a response that
+   * is not kept alive ends or is reset, and the assertion fails inside a socket listener, where nobody can catch it.
+   * These listeners run before those of undici: they let a paused parser go on before an `end`, and give a reset a code
+   * that undici does not treat specially. https://github.com/nodejs/undici/issues/5360, mended in undici 8 only.
+   */
+  #guard(socket: Socket): void {
+    socket.on("end", () => {
+      if (this.user?.paused === true) this.user.flush();
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNRESET" && this.user?.paused === true) error.code = pausedReset;
+    });
+    socket.on("close", () => {
+      this.requests = 0;
+      this.#socket = undefined;
+    });
+  }
 }
