@@ -8,9 +8,9 @@ import { AsyncResource } from "node:async_hooks";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Connection, ConnectionUser } from "./connections.js";
-import { abortedError, restoreCode } from "./connections.js";
+import { abortedError, isDeadConnection, restoreCode } from "./connections.js";
 import { JoinedChunks } from "./joined-chunks.js";
-import type { ResponseHeaders } from "../response-headers.js";
+import { plainHeaders, plainHeadersInPlace } from "./plain-headers.js";
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 /** Sends a call to undici: once, and once more when the socket had gone stale. */
@@ -25,9 +25,6 @@ const maxInformational = 32;
 
 /** One read of a socket is no larger. */
 const maxJoinedBytes = 65_536;
-
-/** Codes of a connection that died under a request. */
-const deadConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
 
 export class UndiciCall extends AsyncResource implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler {
   /** Undefined once it is not sent again. */
@@ -128,8 +125,12 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   continueReading(): void {
     this.deliverHeld();
     if (this.#paused) return;
-    if (this.#ended) this.#end();
-    else this.#controller?.resume();
+    if (!this.#ended) return this.#controller?.resume();
+    try {
+      this.#end();
+    } catch {
+      // It has nowhere to go. That of an answer which is read to its end without a pause, undici drops.
+    }
   }
 
   // As the user of a connection
@@ -171,9 +172,9 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
         controller.abort(new Error("The provider sent nothing but informational answers"));
       return;
     }
-    // It is not sent again.
     this.#request = undefined;
-    this.runInAsyncScope(this.#handler.onHead, this.#handler, status, plainHeaders(headers));
+    const plain = this.#connection === undefined ? plainHeaders(headers) : plainHeadersInPlace(headers);
+    this.runInAsyncScope(this.#handler.onHead, this.#handler, status, plain);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -190,15 +191,19 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     this.#held.push(chunk);
   }
 
-  /** In a tick of its own, where nobody else would catch what a handler throws. */
   deliverHeld(): void {
     if (this.#paused) return;
     try {
       this.#flush();
-    } catch (error) {
-      if (this.#controller === undefined) this.#fail(asError(error));
-      else this.#controller.abort(asError(error));
+    } catch (bug) {
+      this.#break(asError(bug));
     }
+  }
+
+  /** What a handler throws in a tick of its own, where undici does not catch it. */
+  #break(bug: Error): void {
+    if (this.#controller === undefined) this.#fail(bug);
+    else this.#controller.abort(bug);
   }
 
   #flush(): void {
@@ -258,7 +263,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
    */
   #isStale(error: Error & { code?: string }): boolean {
     if (this.#answered || !this.#sender.canResend) return false;
-    if (error.code === undefined || !deadConnection.has(error.code)) return false;
+    if (!isDeadConnection(error)) return false;
     // An idle socket that is reset before the request started fails the request too.
     const idle = this.#controller === undefined && (this.#connection?.requests ?? 0) > 0;
     return this.#reused || idle;
@@ -286,15 +291,6 @@ function deliverHeld(call: UndiciCall): void {
 
 function resumeReading(call: UndiciCall): void {
   call.continueReading();
-}
-
-/** A null prototype, so that a field named `constructor` or `__proto__` is nothing but a field. */
-function plainHeaders(headers: IncomingHttpHeaders): ResponseHeaders {
-  const plain: Record<string, string | readonly string[] | undefined> = Object.create(null);
-  for (const name of Object.keys(headers)) {
-    if (name !== "__proto__") plain[name] = headers[name];
-  }
-  return plain;
 }
 
 function asError(value: unknown): Error {

@@ -27,6 +27,13 @@ export function restoreCode(error: Error & { code?: string }): void {
   if (error.code === pausedReset) error.code = "ECONNRESET";
 }
 
+const deadCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "ECONNABORTED", "EPIPE"]);
+
+/** Whether a connection died under its request. */
+export function isDeadConnection({ code }: Error & { code?: string }): boolean {
+  return code !== undefined && deadCodes.has(code);
+}
+
 /** The connector returns its socket, which its type does not say. */
 type SocketConnector = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket | undefined;
 
