@@ -45,7 +45,8 @@ const none: ReadonlySet<string> = new Set();
 
 /** The header names that the `Connection` lines of a message declare to be meant for this connection only. */
 export function connectionOptions(value: string | readonly string[] | undefined): ReadonlySet<string> {
-  if (value === undefined) return none;
+  // Almost every message says one of the two, and no header is named so that could be passed on.
+  if (value === undefined || value === "keep-alive" || value === "close") return none;
   const text = typeof value === "string" ? value : value.join(",");
   return new Set(
     text

@@ -12,6 +12,7 @@ import {
   type ClientHeaders,
 } from "../headers.js";
 import { apiKeyHeader, clientCredential } from "./credentials.js";
+import { HeaderList, type HeaderSource } from "./header-list.js";
 
 /** What of a provider's configuration decides its headers. Names are lower case. */
 export interface HeaderProvider {
@@ -52,7 +53,7 @@ export interface RequestHeaders {
 export interface InvalidHeader {
   readonly invalidHeader: string;
   /** `client`: a 400. Else the owner's mistake. */
-  readonly source: "client" | "config" | "credential";
+  readonly source: HeaderSource;
   readonly message: string;
 }
 
@@ -78,6 +79,7 @@ const neverForwarded: ReadonlySet<string> = new Set([
 ]);
 
 const bedrockPrefix = "x-amzn-bedrock-";
+const json = "application/json";
 const jsonType = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
 
 /**
@@ -86,74 +88,74 @@ const jsonType = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
  * `headersOverride.set`, which may hold another one.
  */
 export function requestHeaders(facts: RequestHeaderFacts): RequestHeaders | InvalidHeader {
-  const out = new Map<string, string>();
-  const sources = new Map<string, InvalidHeader["source"]>();
-  const put = (name: string, value: string, source: InvalidHeader["source"]): void => {
-    out.set(name, value);
-    sources.set(name, source);
-  };
-  takeFromClient(facts, (name, value) => put(name, value, "client"));
+  const out = new HeaderList();
+  takeFromClient(facts, out);
   const { provider, trace, headersOverride } = facts;
   if (facts.protocol === "anthropic-messages" && !out.has("anthropic-version")) {
-    put("anthropic-version", "2023-06-01", "config");
+    out.add("anthropic-version", "2023-06-01", "config");
   }
   // The gate reads the bytes.
-  put("accept-encoding", "identity", "config");
+  out.set("accept-encoding", "identity", "config");
   if (trace !== undefined) {
-    put("traceparent", trace.traceparent, "config");
+    out.set("traceparent", trace.traceparent, "config");
     out.delete("tracestate");
-    if (trace.tracestate !== undefined) put("tracestate", trace.tracestate, "config");
+    if (trace.tracestate !== undefined) out.add("tracestate", trace.tracestate, "config");
   }
-  for (const [name, value] of provider.headers) put(name, value, "config");
-  for (const name of headersOverride?.remove ?? []) out.delete(name);
-  const credential = putCredential(facts, put);
-  for (const [name, value] of headersOverride?.set ?? []) put(name, value, "config");
-  for (const [name, value] of out) {
-    if (!isHeaderValue(value)) return invalidHeader(name, sources.get(name) ?? "config");
-  }
-  return { headers: [...out].flat(), credential };
+  for (const [name, value] of provider.headers) out.set(name, value, "config");
+  if (headersOverride !== undefined) for (const name of headersOverride.remove) out.delete(name);
+  const credential = putCredential(facts, out);
+  if (headersOverride !== undefined) for (const [name, value] of headersOverride.set) out.set(name, value, "config");
+  const invalid = out.findInvalid(isHeaderValue);
+  if (invalid !== undefined) return invalidHeader(invalid.name, invalid.source);
+  return { headers: out.flat, credential };
 }
 
-function takeFromClient(
-  { client, provider, hasBody }: RequestHeaderFacts,
-  put: (name: string, value: string) => void,
-): void {
+function takeFromClient({ client, provider, hasBody }: RequestHeaderFacts, out: HeaderList): void {
   const dropped = connectionOptions(client["connection"]);
-  const take = (name: string): void => {
-    const value = Object.hasOwn(client, name) ? client[name] : undefined;
-    if (value === undefined || dropped.has(name)) return;
-    put(name, typeof value === "string" ? value : value.join(", "));
-  };
-  for (const name of fromClient) take(name);
-  if (provider.type === "bedrock") {
-    for (const name of Object.keys(client)) if (name.startsWith(bedrockPrefix)) take(name);
+  for (const name of fromClient) {
+    const value = given(client, name, dropped);
+    if (value !== undefined) out.add(name, value, "client");
   }
-  for (const name of provider.forwardHeaders) if (!neverForwarded.has(name)) take(name);
-  if (!hasBody) return;
-  const type = client["content-type"];
-  const isJson = typeof type === "string" && jsonType.test(type) && !dropped.has("content-type");
-  put("content-type", isJson ? type : "application/json");
+  if (provider.type === "bedrock") {
+    for (const name of Object.keys(client)) {
+      const value = name.startsWith(bedrockPrefix) ? given(client, name, dropped) : undefined;
+      if (value !== undefined) out.add(name, value, "client");
+    }
+  }
+  for (const name of provider.forwardHeaders) {
+    const value = neverForwarded.has(name) ? undefined : given(client, name, dropped);
+    if (value !== undefined) out.set(name, value, "client");
+  }
+  if (hasBody) out.add("content-type", bodyType(client["content-type"], dropped), "client");
 }
 
-function putCredential(
-  facts: RequestHeaderFacts,
-  put: (name: string, value: string, source: InvalidHeader["source"]) => void,
-): RequestHeaders["credential"] {
+function given(client: ClientHeaders, name: string, dropped: ReadonlySet<string>): string | undefined {
+  if (!Object.hasOwn(client, name) || dropped.has(name)) return undefined;
+  const value = client[name];
+  return typeof value === "object" ? value.join(", ") : value;
+}
+
+function bodyType(type: ClientHeaders[string], dropped: ReadonlySet<string>): string {
+  const isJson = type === json || (typeof type === "string" && jsonType.test(type));
+  return isJson && !dropped.has("content-type") ? type : json;
+}
+
+function putCredential(facts: RequestHeaderFacts, out: HeaderList): RequestHeaders["credential"] {
   const { provider, client, apiKey, clientQueryKey } = facts;
   if (provider.forwardClientCredentials) {
     const theirs = clientCredential(provider.type, client, clientQueryKey);
     if (theirs !== undefined) {
-      put(theirs.name, theirs.value, "client");
+      out.set(theirs.name, theirs.value, "client");
       return "client";
     }
   }
   if (apiKey === undefined) return "none";
   const ours = apiKeyHeader(provider.type, apiKey);
-  put(ours.name, ours.value, "credential");
+  out.set(ours.name, ours.value, "credential");
   return "own";
 }
 
-function invalidHeader(name: string, source: InvalidHeader["source"]): InvalidHeader {
+function invalidHeader(name: string, source: HeaderSource): InvalidHeader {
   const whose = source === "client" ? "The request header" : "The configured header";
   return {
     invalidHeader: name,
@@ -169,16 +171,18 @@ export function withSignedHeaders(
   { headers, credential }: RequestHeaders,
   signed: Readonly<Record<string, string>>,
 ): RequestHeaders | InvalidHeader {
-  const out = new Map<string, string>();
-  for (let i = 0; i + 1 < headers.length; i += 2) out.set(headers[i] ?? "", headers[i + 1] ?? "");
+  const out = new HeaderList();
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    out.add(headers[at] as string, headers[at + 1] as string, "config");
+  }
   for (const [given, value] of Object.entries(signed)) {
     const name = given.toLowerCase();
     if (connectionHeaders.has(name)) continue;
     if (typeof value !== "string" || !isHeaderValue(value) || !isHeaderName(name)) {
       return invalidHeader(name, "credential");
     }
-    out.set(name, value);
+    out.set(name, value, "credential");
   }
   const isSigned = out.has("authorization");
-  return { headers: [...out].flat(), credential: isSigned && credential === "none" ? "own" : credential };
+  return { headers: out.flat, credential: isSigned && credential === "none" ? "own" : credential };
 }

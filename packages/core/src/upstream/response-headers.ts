@@ -28,20 +28,24 @@ const allowedPrefixes: readonly string[] = ["x-ratelimit-", "anthropic-ratelimit
 const headerName = /^[a-z0-9-]+$/;
 
 /**
- * A value that Node would refuse is dropped, since setting it would throw in the middle of an answer. The record has no
- * prototype.
+ * A value that Node would refuse is dropped, since setting it would throw in the middle of an answer. The record is an
+ * ordinary object: no name on the list is that of a member of every object.
  */
 export function responseHeaders(
   upstream: ResponseHeaders,
   { streaming, failure, encoded }: ResponseHeaderFacts,
 ): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = Object.create(null);
+  const out: Record<string, string | string[]> = {};
   const dropped = connectionOptions(upstream["connection"]);
   for (const name of Object.keys(upstream)) {
     const value = upstream[name];
     if (value === undefined || dropped.has(name) || !isAllowed(name, failure, encoded)) continue;
-    const valid = (typeof value === "string" ? [value] : value).filter(isHeaderValue);
-    const first = valid[0];
+    if (typeof value === "string") {
+      if (isHeaderValue(value)) out[name] = value;
+      continue;
+    }
+    const valid = value.filter(isHeaderValue);
+    const [first] = valid;
     if (first === undefined) continue;
     // A second content type is a mistake of the provider, and would be one of ours.
     out[name] = valid.length === 1 || name === "content-type" ? first : valid;
@@ -53,8 +57,17 @@ export function responseHeaders(
   return out;
 }
 
+/** Of names by the lists alone. Bounded, since a provider may send any name. */
+const decided = new Map<string, boolean>();
+const maxDecided = 256;
+
 function isAllowed(name: string, failure: boolean, encoded: boolean): boolean {
   if (name === "content-type") return !failure;
   if (name === "content-encoding") return encoded && !failure;
-  return allowed.has(name) || (headerName.test(name) && allowedPrefixes.some((prefix) => name.startsWith(prefix)));
+  const known = decided.get(name);
+  if (known !== undefined) return known;
+  const listed =
+    allowed.has(name) || (headerName.test(name) && allowedPrefixes.some((prefix) => name.startsWith(prefix)));
+  if (decided.size < maxDecided) decided.set(name, listed);
+  return listed;
 }

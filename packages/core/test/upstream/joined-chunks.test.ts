@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { JoinedChunks } from "../../src/upstream/joined-chunks.js";
 import { rawServer, okHead } from "./raw-server.js";
 import { exchange, post, testClient } from "./recorder.js";
 import { scriptedExchange } from "./scripted-dispatcher.js";
@@ -140,5 +142,22 @@ describe("a paused reader", () => {
     fail(new Error("broken"));
     expect(recorder.body).toBe("abcd");
     expect(recorder.calls.slice(2)).toEqual(["data", "data", "error"]);
+  });
+});
+
+describe("joined chunks", () => {
+  it("never share a byte with those joined before or after", () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(fc.nat(20_000), { minLength: 1, maxLength: 4 }), { maxLength: 40 }), (joins) => {
+        let fill = 0;
+        const made = joins.map((lengths) => {
+          const parts = lengths.map((length) => Buffer.alloc(length + 1, ++fill));
+          const joined = new JoinedChunks();
+          for (const part of parts) joined.push(part);
+          return { taken: joined.take(), expected: Buffer.concat(parts) };
+        });
+        for (const { taken, expected } of made) expect(expected.equals(taken)).toBe(true);
+      }),
+    );
   });
 });

@@ -1,6 +1,7 @@
 import { validateHeaderValue } from "node:http";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ResponseHeaders } from "../../src/response-headers.js";
 import { responseHeaders } from "../../src/upstream/response-headers.js";
 
 const plain = { streaming: false, failure: false, encoded: false };
@@ -77,8 +78,17 @@ describe("responseHeaders", () => {
     expect({ ...responseHeaders(upstream, plain) }).toEqual({ "x-ratelimit-a": ["1", "2"], "content-type": "a/b" });
   });
 
-  it("answers a record without a prototype", () => {
-    expect(Object.getPrototypeOf(responseHeaders({ constructor: "x" }, plain))).toBeNull();
+  it("takes fields named like members of every object for fields that are not on the list", () => {
+    const upstream = JSON.parse('{"__proto__":["x"],"constructor":"y","toString":"z"}') as ResponseHeaders;
+    const headers = responseHeaders(upstream, plain);
+    expect(Object.keys(headers)).toEqual([]);
+    expect(Object.getPrototypeOf(headers)).toBe(Object.prototype);
+  });
+
+  it("goes by its lists however many other names a provider has sent", () => {
+    const flood = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`x-flood-${index}`, "x"]));
+    const late = { "x-ratelimit-never-seen": "1", "x-never-seen": "2" };
+    expect(responseHeaders({ ...flood, ...late }, plain)).toEqual({ "x-ratelimit-never-seen": "1" });
   });
 
   it("never holds a value that makes Node throw", () => {
