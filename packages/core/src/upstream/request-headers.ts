@@ -113,23 +113,23 @@ export function requestHeaders(facts: RequestHeaderFacts): RequestHeaders | Inva
 function takeFromClient({ client, provider, hasBody }: RequestHeaderFacts, out: HeaderList): void {
   const dropped = connectionOptions(client["connection"]);
   for (const name of fromClient) {
-    const value = given(client, name, dropped);
+    const value = sent(client, name, dropped);
     if (value !== undefined) out.add(name, value, "client");
   }
   if (provider.type === "bedrock") {
     for (const name of Object.keys(client)) {
-      const value = name.startsWith(bedrockPrefix) ? given(client, name, dropped) : undefined;
+      const value = name.startsWith(bedrockPrefix) ? sent(client, name, dropped) : undefined;
       if (value !== undefined) out.add(name, value, "client");
     }
   }
   for (const name of provider.forwardHeaders) {
-    const value = neverForwarded.has(name) ? undefined : given(client, name, dropped);
+    const value = neverForwarded.has(name) ? undefined : sent(client, name, dropped);
     if (value !== undefined) out.set(name, value, "client");
   }
   if (hasBody) out.add("content-type", bodyType(client["content-type"], dropped), "client");
 }
 
-function given(client: ClientHeaders, name: string, dropped: ReadonlySet<string>): string | undefined {
+function sent(client: ClientHeaders, name: string, dropped: ReadonlySet<string>): string | undefined {
   if (!Object.hasOwn(client, name) || dropped.has(name)) return undefined;
   const value = client[name];
   return typeof value === "object" ? value.join(", ") : value;
@@ -175,8 +175,8 @@ export function withSignedHeaders(
   for (let at = 0; at + 1 < headers.length; at += 2) {
     out.add(headers[at] as string, headers[at + 1] as string, "config");
   }
-  for (const [given, value] of Object.entries(signed)) {
-    const name = given.toLowerCase();
+  for (const [spelled, value] of Object.entries(signed)) {
+    const name = spelled.toLowerCase();
     if (connectionHeaders.has(name)) continue;
     if (typeof value !== "string" || !isHeaderValue(value) || !isHeaderName(name)) {
       return invalidHeader(name, "credential");
