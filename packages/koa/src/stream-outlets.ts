@@ -22,7 +22,9 @@ export class DirectOutlet extends ResponseOutlet {
   override finish(last: Uint8Array | undefined): void {
     if (this.#endsResponse) super.finish(last);
     else if (last !== undefined) this.#res.write(last);
-    // Within this call, so that the last bytes and the end of the response go out in one write to the socket.
+    this.#stream.push(null);
+    // Nobody reads it, so it would not tell. Within this call, so that the last bytes and the end of the response go out in
+    // one write to the socket.
     this.#stream.emit("end");
     this.#stream.destroy();
   }

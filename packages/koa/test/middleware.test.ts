@@ -246,6 +246,26 @@ for (const { name, framework } of [
       expect(seen.join("")).toBe("one two");
     });
 
+    it("has ended for those who ask when the answer is over", async () => {
+      const asked: unknown[] = [];
+      const over = latch();
+      const { listen } = start(
+        releasing(new ScriptedBody().push("x").finish()),
+        wrapping((stream) => {
+          stream.once("close", () =>
+            finished(stream, (error) => {
+              asked.push(error ?? "finished");
+              over.open();
+            }),
+          );
+          return stream;
+        }),
+      );
+      await ask(await listen(), messages);
+      await over.opened;
+      expect(asked).toEqual(["finished"]);
+    });
+
     it("ends and closes for those who wait for that", async () => {
       const told: string[] = [];
       const over = latch();
