@@ -28,7 +28,7 @@ async function demo(env: Record<string, string>, ...args: string[]): Promise<Chi
 describe("the demo", () => {
   it("has the expected outcome in every case, and tells it in 100 columns without colours", async () => {
     const env = await vendor();
-    const { code, stdout, stderr } = await demo(env);
+    const { code, stdout, stderr } = await demo(env, "--short");
     expect(stderr).toBe("");
     expect(stdout).toContain("16 of 16 cases had the expected outcome");
     expect(stdout).not.toContain("\u001b[");
@@ -39,7 +39,7 @@ describe("the demo", () => {
   }, 30_000);
 
   it("tells of a rejected attempt before the released one", async () => {
-    const { stdout } = await demo({}, "--verbose");
+    const { stdout } = await demo({}, "--verbose", "--short");
     const overload = stdout.slice(stdout.indexOf("4. Overload"), stdout.indexOf("5. Overload"));
     expect(overload).toMatch(
       /sends error \(overloaded_error: Overloaded\)[^]*REJECTS attempt 1 with 503[^]*RELEASES attempt 2[^]*has the whole answer/,
