@@ -1,6 +1,7 @@
 /** The wording of a provider's error, made fit to be shown to a client. */
 
-import { isObject, placesOf, text, type JsonObject } from "./status.js";
+import { isObject, type JsonObject } from "./json-value.js";
+import { placesOf, text } from "./status.js";
 
 /** In characters. Longer messages are cut: some providers echo the whole prompt. */
 const maxMessageLength = 4000;

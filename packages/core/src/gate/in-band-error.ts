@@ -8,17 +8,16 @@
 import type { Failure } from "../errors.js";
 import { messageOf, presentable } from "./error-message.js";
 import { lookUpName } from "./error-names.js";
+import { isObject, type JsonObject } from "./json-value.js";
 import type { ParsedFrame } from "./protocols/protocol.js";
 import { retryHintMs } from "./retry-hint.js";
 import {
   errorStatus,
-  isObject,
   resolveHttpStatus,
   resolveStatus,
   taxonomyOf,
   text,
   typeOf,
-  type JsonObject,
   type ResolvedStatus,
 } from "./status.js";
 import type { FailureVerdict } from "./verdict.js";

@@ -3,7 +3,8 @@
  * ("Please try again in 1.5s."). The `Retry-After` header is read elsewhere.
  */
 
-import { isObject, placesOf, text, type JsonObject } from "./status.js";
+import { isObject, type JsonObject } from "./json-value.js";
+import { placesOf, text } from "./status.js";
 
 const secondFields = ["retry_after", "retry_after_seconds", "retryAfter", "retryDelay", "resets_in_seconds"] as const;
 const millisecondFields = ["retry_after_ms", "retryAfterMs"] as const;

@@ -5,6 +5,7 @@
  * in the object that carries it (the event, the body, the response).
  */
 
+import { isObject, type JsonObject } from "./json-value.js";
 import { foldName, lookUpName, overloadedError, type KnownName } from "./error-names.js";
 
 export interface ResolvedStatus {
@@ -18,9 +19,6 @@ export interface ResolvedStatus {
   /** A 403 for policy or moderation. */
   readonly policy: boolean;
 }
-
-/** An object of parsed JSON. */
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 const numberFields = ["code", "status", "http_status_code", "status_code", "statusCode"] as const;
 const nameFields = ["code", "status", "type", "error_type", "__type"] as const;
@@ -105,10 +103,6 @@ export function placesOf(error: unknown, carrier?: unknown): JsonObject[] {
   }
   if (isObject(carrier) && carrier !== error) places.push(carrier);
   return places;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A string that says something: some proxies write their language's "nothing" as text. */
