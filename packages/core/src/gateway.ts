@@ -9,8 +9,8 @@ import type { ResolvedConfig } from "./config/resolved.js";
 import type { Failure } from "./errors.js";
 import type { FailedEvent, GatewayEvent, ReleasedEvent } from "./events.js";
 import { warnOfFallback } from "./fallback-warnings.js";
-import { FallbackRun } from "./fallback/fallback.js";
-import type { FallbackDeps } from "./fallback/run-facts.js";
+import { FallbackRun, type RunOwner } from "./fallback/fallback.js";
+import type { FallbackDeps, RunFacts } from "./fallback/run-facts.js";
 import { gatewayOverload, shutdown } from "./gate/failures.js";
 import type { ProtocolName } from "./gate/protocols/protocol.js";
 import { GuardedHealthStore } from "./health/guarded-store.js";
@@ -25,7 +25,7 @@ import type { ClientSignal, GatewayRequest } from "./request.js";
 import { isFailure, loopDetected } from "./request-failures.js";
 import { Router } from "./routing/router.js";
 import { matchRoute, type Route } from "./routing/routes.js";
-import { protocolOf, understand, type Understood } from "./understand.js";
+import { protocolOf, understand } from "./understand.js";
 import { createUndiciClient } from "./upstream/client.js";
 import { decodingClient } from "./upstream/decoding.js";
 import type { UpstreamClient } from "./upstream/upstream.js";
@@ -74,8 +74,10 @@ export interface Gateway {
   handle(request: GatewayRequest): AsyncIterable<GatewayEvent>;
   /**
    * The last of these events alone, undefined where the client left before. For adapters: nothing is resumed on the way.
+   *
+   * @param route what `match` gave for the request; default: it is matched again
    */
-  answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined>;
+  answer(request: GatewayRequest, route?: MatchedRoute): Promise<ReleasedEvent | FailedEvent | undefined>;
   /** The answer to a request that an adapter itself refuses, in the client's protocol. */
   refuse(route: MatchedRoute, failure: Failure): FailedEvent;
   readonly limits: { readonly maxRequestBytes: number };
@@ -103,7 +105,11 @@ export function isGateway(value: unknown): value is Gateway {
 
 type Begun = FallbackRun | ReleasedEvent | FailedEvent | undefined;
 
-class DefaultGateway implements Gateway {
+function answerOf(begun: Begun): Promise<ReleasedEvent | FailedEvent | undefined> {
+  return begun instanceof FallbackRun ? begun.answer() : Promise.resolve(begun);
+}
+
+class DefaultGateway implements Gateway, RunOwner {
   readonly #config: ResolvedConfig;
   readonly #deps: FallbackDeps;
   readonly #served: ReadonlySet<ProtocolName>;
@@ -160,16 +166,19 @@ class DefaultGateway implements Gateway {
     else if (ready !== undefined) yield ready;
   }
 
-  async answer(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined> {
-    const begun = this.#begin(request);
-    // Not awaited where nobody has to wait: the request is sent in this turn.
-    const ready = begun instanceof Promise ? await begun : begun;
-    return ready instanceof FallbackRun ? ready.answer() : ready;
+  answer(request: GatewayRequest, route?: MatchedRoute): Promise<ReleasedEvent | FailedEvent | undefined> {
+    try {
+      const begun = this.#begin(request, route as Route | undefined);
+      // Where nobody has to wait the request is sent in this turn.
+      return begun instanceof Promise ? begun.then(answerOf) : answerOf(begun);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** A run, or the answer where none is needed; undefined where the client left while it waited for a place. */
-  #begin(request: GatewayRequest): Begun | Promise<Begun> {
-    const route = this.match(request.method, request.url, request.mounted ?? false);
+  #begin(request: GatewayRequest, matched?: Route): Begun | Promise<Begun> {
+    const route = matched ?? this.match(request.method, request.url, request.mounted ?? false);
     if (route === undefined) throw new TypeError("the request is not for this gateway: call match() first");
     if (this.#closing !== undefined) return this.refuse(route, shutdown());
     if (request.peer !== undefined && this.#deps.client.owns?.(request.peer) === true)
@@ -189,8 +198,8 @@ class DefaultGateway implements Gateway {
     return this.#admission.tryEnter() ? this.#startRun(facts, recorder) : this.#beginLater(facts, recorder);
   }
 
-  async #beginLater(facts: Understood, recorder: Recorder): Promise<Begun> {
-    const refused = await this.#waitForPlace(facts.request.signal);
+  async #beginLater(facts: RunFacts, recorder: Recorder): Promise<Begun> {
+    const refused = await this.#waitForPlace(facts.signal);
     return refused === undefined ? this.#startRun(facts, recorder) : this.#turnAway(facts, recorder, refused);
   }
 
@@ -204,22 +213,25 @@ class DefaultGateway implements Gateway {
   }
 
   /** With a place. */
-  #startRun(facts: Understood, recorder: Recorder): FallbackRun {
-    const run = new FallbackRun(this.#deps, {
-      ...facts,
-      recorder,
-      onEnded: () => {
-        if (!run.dropping) this.#open.delete(run);
-        this.#admission.leave();
-      },
-      onDropped: () => this.#open.delete(run),
-    });
+  #startRun(facts: RunFacts, recorder: Recorder): FallbackRun {
+    const run = new FallbackRun(this.#deps, facts, recorder, this);
     this.#open.add(run);
     return run;
   }
 
+  // As the owner of its runs
+
+  ended(run: FallbackRun): void {
+    if (!run.dropping) this.#open.delete(run);
+    this.#admission.leave();
+  }
+
+  dropped(run: FallbackRun): void {
+    this.#open.delete(run);
+  }
+
   /** No place was free, or the client left while it waited for one. */
-  #turnAway(facts: Understood, recorder: Recorder, failure: Failure): FailedEvent | undefined {
+  #turnAway(facts: RunFacts, recorder: Recorder, failure: Failure): FailedEvent | undefined {
     endUnserved(recorder, failure, this.#deps.clock.now() - facts.startedAt);
     return failure.kind === "client-abort" ? undefined : this.#refusal(facts.route, failure, facts.requestId);
   }

@@ -21,8 +21,6 @@ import {
 import type { Resolution, Router } from "./routing/router.js";
 import { queryOf, type Route } from "./routing/routes.js";
 
-export type Understood = Omit<RunFacts, "recorder" | "onEnded" | "onDropped">;
-
 export interface UnderstandParts {
   readonly config: ResolvedConfig;
   readonly router: Router;
@@ -30,7 +28,7 @@ export interface UnderstandParts {
 }
 
 /** @returns the facts of the request, or the failure to answer with */
-export function understand(parts: UnderstandParts, route: Route, request: GatewayRequest): Understood | Failure {
+export function understand(parts: UnderstandParts, route: Route, request: GatewayRequest): RunFacts | Failure {
   const startedAt = parts.clock.now();
   const stored = route.purpose === "stored-response";
   const body = stored ? emptyBody : readRequestBody(request.body);
@@ -52,6 +50,7 @@ export function understand(parts: UnderstandParts, route: Route, request: Gatewa
     protocol: protocolOf(route),
     request,
     body,
+    signal: request.signal,
     resolution,
     metadata: metadata.size === 0 ? undefined : Object.fromEntries(metadata),
     streaming,

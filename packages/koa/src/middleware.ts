@@ -70,7 +70,7 @@ async function serve(gateway: Gateway, incoming: Incoming, context: RespondConte
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   if ("refused" in prepared) return respondFailed(prepared.refused, context);
   if (!canAnswer(context)) return;
-  const answer = await answerTo(gateway, prepared.request);
+  const answer = await answerTo(gateway, prepared.request, incoming.route);
   if (answer === undefined) canAnswer(context);
   else if (answer.type === "released") respondReleased(answer, context);
   else respondFailed(answer, context);

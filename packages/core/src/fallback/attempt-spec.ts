@@ -6,11 +6,9 @@ import type { GateRules, OverflowLimit } from "../gate/gate.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
 import type { TokenUsage } from "../gate/usage.js";
 import type { ResponseHeaders } from "../response-headers.js";
-import type { UpstreamRequest } from "../upstream/upstream.js";
 import type { AttemptClocks } from "./attempt-clocks.js";
 
 export interface AttemptSpec {
-  readonly request: UpstreamRequest;
   /** On the clock. Earlier than the request is sent where a credential had to be fetched. */
   readonly startedAt: number;
   readonly protocol: GateProtocol;
@@ -61,6 +59,12 @@ export interface StreamFacts {
   readonly responseModel: string | undefined;
 }
 
+export interface StreamEnd extends StreamFacts {
+  readonly complete: boolean;
+  /** How long the client took nothing. */
+  readonly pausedMs: number;
+}
+
 /** What happens to an attempt besides its result, in this order. Called synchronously; must not throw. */
 export interface AttemptObserver {
   onOverflow(limit: OverflowLimit, heldBytes: number, released: boolean): void;
@@ -69,7 +73,7 @@ export interface AttemptObserver {
   /** An in-band failure went by, or the stream broke. At most once. */
   onStreamFail(failure: Failure, facts: StreamFacts): void;
   /** The provider's stream is over. Not where the client left before. */
-  onStreamEnd(end: StreamFacts & { readonly complete: boolean; readonly pausedMs: number }): void;
+  onStreamEnd(end: StreamEnd): void;
   /** After release, exactly once: the body was handed over to its end, or the client left (499). */
   onBodyEnd(left: Failure | undefined, usage: TokenUsage | undefined): void;
   /** An answer that was read on without its client is over. Only where `detached` is set. */

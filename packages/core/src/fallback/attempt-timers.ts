@@ -3,11 +3,9 @@
 import type { Clock } from "../clock.js";
 import type { GateDeadline } from "../gate/gate.js";
 import type { AttemptClocks } from "./attempt-clocks.js";
-import { Deadlines } from "./deadlines.js";
+import { Deadlines, type DeadlineListener } from "./deadlines.js";
 
 export type AttemptDeadline = GateDeadline | "connect";
-
-const beforeRelease: readonly AttemptDeadline[] = ["connect", "ttft", "total", "hold", "detail"];
 
 export class AttemptTimers {
   readonly #clocks: AttemptClocks;
@@ -19,10 +17,10 @@ export class AttemptTimers {
   #pausedMs = 0;
   #stopped = false;
 
-  constructor(clocks: AttemptClocks, clock: Clock, onExpire: (deadline: AttemptDeadline, timeoutMs: number) => void) {
+  constructor(clocks: AttemptClocks, clock: Clock, listener: DeadlineListener<AttemptDeadline>) {
     this.#clocks = clocks;
     this.#clock = clock;
-    this.#deadlines = new Deadlines(clock, onExpire);
+    this.#deadlines = new Deadlines(clock, listener);
   }
 
   /** How long the client took nothing, in ms. */
@@ -67,8 +65,7 @@ export class AttemptTimers {
   }
 
   release(): void {
-    for (const deadline of beforeRelease) this.#deadlines.clear(deadline);
-    if (this.#clocks.requestTimeoutEndsAtRelease) this.#deadlines.clear("request");
+    this.#deadlines.keep("idle", this.#clocks.requestTimeoutEndsAtRelease ? "idle" : "request");
   }
 
   /** The client takes nothing for the moment. */

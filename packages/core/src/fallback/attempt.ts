@@ -13,7 +13,7 @@ import { UsageReader } from "../gate/usage-reader.js";
 import type { ResponseHeaders } from "../response-headers.js";
 import { isUndecodableBody } from "../upstream/decoding.js";
 import { isConnectTimeout } from "../upstream/network-error.js";
-import type { UpstreamClient, UpstreamHandler } from "../upstream/upstream.js";
+import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from "../upstream/upstream.js";
 import type { AttemptObserver, AttemptReleased, AttemptResult, AttemptSpec } from "./attempt-spec.js";
 import { AttemptTimers, type AttemptDeadline } from "./attempt-timers.js";
 import { ErrorAnswer } from "./error-answer.js";
@@ -31,7 +31,7 @@ const waiting: State = { phase: "waiting" };
 const closed: State = { phase: "closed" };
 
 export class Attempt implements UpstreamHandler {
-  readonly #spec: Omit<AttemptSpec, "request">;
+  readonly #spec: AttemptSpec;
   readonly #clock: Clock;
   readonly #observer: AttemptObserver;
   readonly #timers: AttemptTimers;
@@ -48,6 +48,7 @@ export class Attempt implements UpstreamHandler {
   /** Starts at once. */
   static run(
     spec: AttemptSpec,
+    request: UpstreamRequest,
     client: UpstreamClient,
     clock: Clock,
     observer: AttemptObserver,
@@ -58,7 +59,7 @@ export class Attempt implements UpstreamHandler {
     });
     attempt.#timers.start(spec.startedAt);
     try {
-      attempt.#call.attach(client.send(spec.request, attempt));
+      attempt.#call.attach(client.send(request, attempt));
     } catch (bug) {
       attempt.#close();
       throw bug;
@@ -67,14 +68,12 @@ export class Attempt implements UpstreamHandler {
   }
 
   private constructor(spec: AttemptSpec, clock: Clock, observer: AttemptObserver) {
-    // A stream may last for long, and its request may be large: only whoever sends it keeps it.
-    const { request: _, ...rest } = spec;
-    const { protocol, rules, clocks, maxHeldBytes, onValue } = rest;
-    this.#spec = rest;
+    const { protocol, rules, clocks, maxHeldBytes, onValue } = spec;
+    this.#spec = spec;
     this.#clock = clock;
     this.#observer = observer;
     this.#inspector = rules === undefined ? undefined : new Inspector(protocol, rules, maxHeldBytes, onValue);
-    this.#timers = new AttemptTimers(clocks, clock, (deadline, timeoutMs) => this.#onDeadline(deadline, timeoutMs));
+    this.#timers = new AttemptTimers(clocks, clock, this);
   }
 
   /** Ends the attempt before commit: the client left. After commit the body's reader does that. */
@@ -155,7 +154,7 @@ export class Attempt implements UpstreamHandler {
     return { ...failures.connectTimeout(this.#spec.clocks.connectTimeoutMs), cause };
   }
 
-  #onDeadline(deadline: AttemptDeadline, timeoutMs: number): void {
+  onDeadline(deadline: AttemptDeadline, timeoutMs: number): void {
     if (deadline === "connect") return this.#reject(failures.connectTimeout(timeoutMs));
     const state = this.#state;
     switch (state.phase) {
@@ -235,7 +234,7 @@ export class Attempt implements UpstreamHandler {
       jsonBody: inspector === undefined || inspector.jsonBody,
       reason,
       ttftMs: this.#clock.now() - this.#spec.startedAt,
-      holdMs: this.#holdMs,
+      holdMs: this.#holdMs(),
       heldBytes: inspector?.heldBytes ?? 0,
     };
     this.#observer.onRelease(result);
@@ -252,13 +251,13 @@ export class Attempt implements UpstreamHandler {
       failure,
       headers: this.#headers,
       durationMs: this.#clock.now() - this.#spec.startedAt,
-      holdMs: this.#holdMs,
+      holdMs: this.#holdMs(),
       usage: this.#inspector?.usage,
     });
   }
 
   /** Since the first held byte. */
-  get #holdMs(): number {
+  #holdMs(): number {
     return this.#holdingSince === undefined ? 0 : this.#clock.now() - this.#holdingSince;
   }
 

@@ -7,17 +7,29 @@ import { failedEvent, maskFailure, releasedHeaders } from "../answer.js";
 import type { Failure } from "../errors.js";
 import type { AttemptRejectEvent, AttemptStartEvent, FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
 import { clientAbort, internal } from "../gate/failures.js";
+import type { Recorder } from "../observability/recorder.js";
 import type { ResponseHeaders } from "../response-headers.js";
 import type { RoutedTarget } from "../routing/resolve.js";
 import { totalDeadline } from "./attempt-clocks.js";
 import { AttemptRecord, type AttemptRun } from "./attempt-record.js";
-import type { AttemptRejected, AttemptReleased } from "./attempt-spec.js";
+import type { AttemptRejected, AttemptReleased, AttemptResult } from "./attempt-spec.js";
 import type { Attempt } from "./attempt.js";
 import { Handover } from "./handover.js";
 import { Plan, type PlanOutput } from "./plan.js";
-import { rejectedUnsent, runAttempt, type AttemptOutcome, type AttemptStep, type Runner } from "./run-attempt.js";
-import { withoutBody, type FallbackDeps, type RunFacts } from "./run-facts.js";
+import { rejectedUnsent, runAttempt, type AttemptStep, type Runner } from "./run-attempt.js";
+import { forgetRequest, type FallbackDeps, type RunFacts } from "./run-facts.js";
 import { RunRecord, type CutStream } from "./run-record.js";
+
+type Answer = ReleasedEvent | FailedEvent | undefined;
+type Tell = (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>;
+
+/** Whom a run tells of its end. */
+export interface RunOwner {
+  /** Its last event has been told. */
+  ended(run: FallbackRun): void;
+  /** A detached answer was read to its end after its client had left. */
+  dropped(run: FallbackRun): void;
+}
 
 interface Rejected {
   readonly failure: Failure;
@@ -25,13 +37,16 @@ interface Rejected {
   readonly clientCredential: boolean;
 }
 
+/** No async functions on the way to the answer: each would cost a request more than all that this class does for it. */
 export class FallbackRun implements AttemptRun, Runner {
   readonly #deps: FallbackDeps;
-  #facts: RunFacts;
+  readonly #facts: RunFacts;
+  readonly #owner: RunOwner;
   readonly #plan: Plan;
   readonly #record: RunRecord;
-  readonly #rejected: Rejected[] = [];
+  readonly #recorder: Recorder;
   readonly #onAbort = (): void => this.#abort();
+  #rejected: Rejected[] | undefined;
   #attempt: Attempt | undefined;
   /** Of the attempt under way. */
   #attemptRecord: AttemptRecord | undefined;
@@ -42,15 +57,17 @@ export class FallbackRun implements AttemptRun, Runner {
   /** The consumer of the events has left. */
   #left = false;
   #stopped: Failure | undefined;
+  #tell: Tell | undefined;
+  #resolve: ((answer: Answer) => void) | undefined;
+  #reject: ((bug: unknown) => void) | undefined;
 
-  constructor(deps: FallbackDeps, facts: RunFacts) {
+  constructor(deps: FallbackDeps, facts: RunFacts, recorder: Recorder, owner: RunOwner) {
     this.#deps = deps;
     this.#facts = facts;
-    this.#record = new RunRecord(deps, facts);
-    const targets = facts.resolution.targets.map(({ target }) => target);
-    const lastStarts = targets.map(({ timeouts }) => totalDeadline(timeouts, facts.startedAt));
-    const reserves = targets.map(({ timeouts }) => timeouts.minAttemptMs);
-    this.#plan = new Plan(targets, lastStarts, deps.random, reserves);
+    this.#owner = owner;
+    this.#recorder = recorder;
+    this.#record = new RunRecord(deps, facts, recorder, this);
+    this.#plan = planOf(facts, deps.random);
   }
 
   /** The client has left, and the answer is read on. */
@@ -90,60 +107,70 @@ export class FallbackRun implements AttemptRun, Runner {
   /**
    * The answer; undefined where the client left before. The faster door for adapters: no generator is resumed on the way.
    *
-   * @param tell hears of attempts that start and are rejected; the run waits for it
+   * @param tell hears of attempts that start and are rejected; the run waits for it. Never rejects
    */
-  async answer(
-    tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>,
-  ): Promise<ReleasedEvent | FailedEvent | undefined> {
-    const { signal } = this.#facts.request;
-    signal.addEventListener("abort", this.#onAbort);
+  answer(tell?: Tell): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#tell = tell;
+      this.#facts.signal.addEventListener("abort", this.#onAbort);
+      this.#guarded(() => this.#take(this.#plan.step({ type: "start", now: this.#now(), backAt: this.#backAt() })));
+    });
+  }
+
+  #take(step: PlanOutput): void {
+    if (this.#isLeft()) return this.#settle(undefined);
+    if (this.#stopped !== undefined) return this.#settle(this.#refuse(this.#stopped));
+    switch (step.type) {
+      case "give-up":
+        return this.#settle(this.#giveUp(step.failure, step.rejection));
+      case "wait":
+        return this.#wait(step.until);
+      case "attempt":
+        return this.#try(step);
+    }
+  }
+
+  #try(step: AttemptStep): void {
+    // In the same turn as the choice: of all that come at the end of a rest one request probes the target.
+    const attempt = this.#begin(step);
+    if (this.#tell === undefined) return runAttempt(this.#deps, this.#facts, step, attempt, this);
+    const { number, routed } = attempt;
+    void this.#tell({ type: "attempt-start", attempt: number, target: routed.id }).then(() =>
+      this.#guarded(() => {
+        if (this.#isLeft()) this.#settle(undefined);
+        else runAttempt(this.#deps, this.#facts, step, attempt, this);
+      }),
+    );
+  }
+
+  /** Runs a part of the run. A bug in it ends the run, and has its end in the records all the same. */
+  #guarded(part: () => void): void {
     try {
-      return await this.#steps(tell);
-    } catch (cause) {
-      this.#record.end("failure", 500, internal(cause));
-      throw cause;
-    } finally {
-      if (!this.#committed) {
-        this.#record.clientLeft(clientAbort(), {});
-        this.#attemptRecord?.leave();
-      }
-      if (!this.#committed || this.#record.over) signal.removeEventListener("abort", this.#onAbort);
+      part();
+    } catch (bug) {
+      this.onBug(bug);
     }
   }
 
-  async #steps(
-    tell?: (event: AttemptStartEvent | AttemptRejectEvent) => Promise<void>,
-  ): Promise<ReleasedEvent | FailedEvent | undefined> {
-    let step: PlanOutput = this.#plan.step({ type: "start", now: this.#now(), backAt: this.#backAt() });
-    while (!this.#isLeft) {
-      if (this.#stopped !== undefined) return this.#refuse(this.#stopped);
-      if (step.type === "give-up") return this.#giveUp(step.failure, step.rejection);
-      if (step.type === "wait") {
-        await this.#wait(step.until);
-        if (!this.#isLeft) step = this.#plan.step({ type: "waited", now: this.#now() });
-        continue;
-      }
-      // In the same turn as the choice: of all that come at the end of a rest one request probes the target.
-      const attempt = this.#begin(step);
-      if (tell !== undefined) await tell({ type: "attempt-start", attempt: attempt.number, target: attempt.routed.id });
-      if (this.#isLeft) return undefined;
-      const { result, clientCredential } = await this.#try(step, attempt);
-      if (result.type === "released") {
-        // The client may have left while the result was on its way, or before a detached answer came.
-        if (!this.#isLeft) return this.#commit();
-        result.body.cancel();
-        return undefined;
-      }
-      const rejected = this.#reject(attempt, result, clientCredential);
-      if (this.#isLeft) return undefined;
-      if (tell !== undefined) await tell(rejected);
-      step = this.#plan.step({ type: "rejected", failure: result.failure, now: this.#now(), backAt: this.#backAt() });
-    }
-    return undefined;
+  /** Once. */
+  #settle(answer: Answer): void {
+    this.#close();
+    this.#resolve?.(answer);
   }
 
-  get #isLeft(): boolean {
-    return this.#left || this.#facts.request.signal.aborted;
+  #close(): void {
+    if (!this.#committed) {
+      this.#record.clientLeft(clientAbort(), undefined);
+      this.#attemptRecord?.leave();
+    }
+    if (!this.#committed || this.#record.over) this.#facts.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  // No private getter: V8 11 calls into its runtime for each.
+  #isLeft(): boolean {
+    return this.#left || this.#facts.signal.aborted;
   }
 
   // As its attempts see it
@@ -160,6 +187,37 @@ export class FallbackRun implements AttemptRun, Runner {
     this.#attempt = attempt;
   }
 
+  onResult(attempt: AttemptRecord, result: AttemptResult, clientCredential: boolean): void {
+    this.#guarded(() => {
+      if (result.type === "rejected") return this.#goOn(attempt, result, clientCredential);
+      // The client may have left while the result was on its way, or before a detached answer came.
+      if (!this.#isLeft()) return this.#settle(this.#commit());
+      result.body.cancel();
+      this.#settle(undefined);
+    });
+  }
+
+  onBug(bug: unknown): void {
+    const failure = internal(bug);
+    const attempt = this.#attemptRecord;
+    if (attempt !== undefined && !attempt.over) this.#rejectedAt(attempt, rejectedUnsent(failure, 0), false);
+    this.#record.end("failure", 500, failure);
+    this.#close();
+    this.#reject?.(bug);
+  }
+
+  /** After an attempt that was rejected. */
+  #goOn(attempt: AttemptRecord, result: AttemptRejected, clientCredential: boolean): void {
+    const rejected = this.#rejectedAt(attempt, result, clientCredential);
+    if (this.#isLeft()) return this.#settle(undefined);
+    if (this.#tell === undefined) return this.#take(this.#afterRejection(result.failure));
+    void this.#tell(rejected).then(() => this.#guarded(() => this.#take(this.#afterRejection(result.failure))));
+  }
+
+  #afterRejection(failure: Failure): PlanOutput {
+    return this.#plan.step({ type: "rejected", failure, now: this.#now(), backAt: this.#backAt() });
+  }
+
   onRelease(routed: RoutedTarget, { status, headers, reason, body, jsonBody, ttftMs, holdMs }: AttemptReleased): void {
     const { resolution, route, protocol, gated, streaming, body: request } = this.#facts;
     this.#record.attempted({ target: routed.id, status, code: undefined, durationMs: ttftMs });
@@ -174,12 +232,12 @@ export class FallbackRun implements AttemptRun, Runner {
     const own = this.#record.ownHeaders(holdMs, ttftMs);
     const { writeStallTimeoutMs } = routed.target.timeouts;
     const answer = releasedHeaders(headers, protocol, facts, own);
-    this.#facts = withoutBody(this.#facts);
+    forgetRequest(this.#facts);
     this.#released = { type: "released", status, headers: answer, body, writeStallTimeoutMs };
   }
 
-  onBodyEnd(failed: Failure | undefined, left: Failure | undefined, cut: CutStream): void {
-    this.#facts.request.signal.removeEventListener("abort", this.#onAbort);
+  onBodyEnd(failed: Failure | undefined, left: Failure | undefined, cut: CutStream | undefined): void {
+    this.#facts.signal.removeEventListener("abort", this.#onAbort);
     const status = this.#released?.status ?? 200;
     // A client that leaves at the error event which it was sent has seen a failure.
     if (failed !== undefined) this.#record.end("failure", status, failed);
@@ -188,24 +246,19 @@ export class FallbackRun implements AttemptRun, Runner {
   }
 
   onDropped(): void {
-    this.#facts.onDropped();
+    this.#owner.dropped(this);
+  }
+
+  /** Its last event has been told. */
+  ended(): void {
+    this.#owner.ended(this);
   }
 
   #begin({ target }: AttemptStep): AttemptRecord {
     const routed = this.#facts.resolution.targets[target] as RoutedTarget;
     const number = this.#record.attempts + 1;
-    this.#attemptRecord = new AttemptRecord(this, this.#deps.health, this.#facts, routed, number);
+    this.#attemptRecord = new AttemptRecord(this, this.#deps.health, this.#facts, this.#recorder, routed, number);
     return this.#attemptRecord;
-  }
-
-  async #try(step: AttemptStep, attempt: AttemptRecord): Promise<AttemptOutcome> {
-    try {
-      return await runAttempt(this.#deps, this.#facts, step, attempt, this);
-    } catch (bug) {
-      // It has its end in the records all the same.
-      if (this.#released === undefined) this.#reject(attempt, rejectedUnsent(internal(bug), 0), false);
-      throw bug;
-    }
   }
 
   #commit(): ReleasedEvent {
@@ -214,18 +267,18 @@ export class FallbackRun implements AttemptRun, Runner {
     return this.#released as ReleasedEvent;
   }
 
-  #reject(attempt: AttemptRecord, result: AttemptRejected, clientCredential: boolean): AttemptRejectEvent {
+  #rejectedAt(attempt: AttemptRecord, result: AttemptRejected, clientCredential: boolean): AttemptRejectEvent {
     const { failure, headers, durationMs } = result;
     const target = attempt.routed.id;
     this.#record.attempted({ target, status: failure.status, code: failure.code, durationMs });
-    this.#rejected.push({ failure, headers, clientCredential });
+    (this.#rejected ??= []).push({ failure, headers, clientCredential });
     attempt.reject(result);
     return { type: "attempt-reject", attempt: attempt.number, target, failure, durationMs };
   }
 
   /** @param rejection which of the rejections is answered with, from 0 */
   #giveUp(failure: Failure, rejection: number): FailedEvent {
-    const { headers, clientCredential } = this.#rejected[rejection] as Rejected;
+    const { headers, clientCredential } = this.#rejected?.[rejection] as Rejected;
     const { protocol, requestId } = this.#facts;
     const told = maskFailure(failure, clientCredential);
     this.#record.answerBegins();
@@ -260,17 +313,26 @@ export class FallbackRun implements AttemptRun, Runner {
     return pinned ? undefined : this.#deps.health.backAt(targets.map(({ id }) => id));
   }
 
-  async #wait(until: number): Promise<void> {
+  #wait(until: number): void {
     const { clock } = this.#deps;
     const since = clock.now();
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimer(until, resolve);
-      this.#wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-    this.#wake = undefined;
-    this.#record.waited(clock.now() - since);
+    const timer = clock.setTimer(until, () => this.#wake?.());
+    this.#wake = () => {
+      timer.cancel();
+      this.#wake = undefined;
+      this.#record.waited(clock.now() - since);
+      this.#guarded(() => {
+        if (this.#isLeft()) this.#settle(undefined);
+        else this.#take(this.#plan.step({ type: "waited", now: this.#now() }));
+      });
+    };
   }
+}
+
+function planOf({ resolution, startedAt }: RunFacts, random: () => number): Plan {
+  const targets = resolution.targets.map(({ target }) => target);
+  if (targets.every(({ timeouts }) => timeouts.totalTimeoutMs === undefined)) return new Plan(targets, Infinity, random);
+  const lastStarts = targets.map(({ timeouts }) => totalDeadline(timeouts, startedAt));
+  const reserves = targets.map(({ timeouts }) => timeouts.minAttemptMs);
+  return new Plan(targets, lastStarts, random, reserves);
 }

@@ -4,7 +4,6 @@ import type { Failure } from "../errors.js";
 import type { CooldownChange } from "../health/cooldown.js";
 import type { AttemptHealth } from "../health/health.js";
 import type { TokenUsage } from "../gate/usage.js";
-import type { RecordedAttempt, Recorder } from "../observability/recorder.js";
 
 /**
  * Bytes per output token, where the provider does not report tokens. Guesses, the same for all targets: they matter only
@@ -13,11 +12,9 @@ import type { RecordedAttempt, Recorder } from "../observability/recorder.js";
 const streamBytesPerToken = 160;
 const jsonBytesPerToken = 6;
 
-export interface HealthRecorderParts {
-  readonly health: AttemptHealth;
-  readonly recorder: Recorder;
-  readonly attempt: RecordedAttempt;
-  readonly streaming: boolean;
+/** Hears of what an outcome changed. */
+export interface CooldownListener {
+  onCooldown(change: CooldownChange): void;
 }
 
 export interface AnswerEnd {
@@ -30,46 +27,45 @@ export interface AnswerEnd {
 }
 
 export class HealthRecorder {
-  readonly #parts: HealthRecorderParts;
+  readonly #health: AttemptHealth;
+  readonly #streaming: boolean;
+  readonly #listener: CooldownListener;
   #ttftMs: number | undefined;
   #measured = false;
 
-  constructor(parts: HealthRecorderParts) {
-    this.#parts = parts;
+  constructor(health: AttemptHealth, streaming: boolean, listener: CooldownListener) {
+    this.#health = health;
+    this.#streaming = streaming;
+    this.#listener = listener;
   }
 
   /** @param reason why the gate released: only real output, or a whole answer, says how fast the target is */
   released(reason: string, ttftMs: number): void {
-    const { streaming, health } = this.#parts;
-    this.#measured = streaming ? reason === "output" : true;
-    this.#ttftMs = streaming ? ttftMs : undefined;
-    this.#record(health.released());
+    this.#measured = this.#streaming ? reason === "output" : true;
+    this.#ttftMs = this.#streaming ? ttftMs : undefined;
+    this.#tell(this.#health.released());
   }
 
   /** Before release or after it. */
   failed(failure: Failure): void {
     this.#measured = false;
-    this.#record(this.#parts.health.failed(failure));
+    this.#tell(this.#health.failed(failure));
   }
 
   ended({ complete, durationMs, bytes, pausedMs, usage }: AnswerEnd): void {
     if (!complete || !this.#measured) return;
-    const bytesPerToken = this.#parts.streaming ? streamBytesPerToken : jsonBytesPerToken;
+    const bytesPerToken = this.#streaming ? streamBytesPerToken : jsonBytesPerToken;
     const ttftMs = this.#ttftMs;
     const outputMs = Math.max(0, durationMs - (ttftMs ?? 0) - pausedMs);
-    this.#parts.health.measured({ ttftMs, outputMs, outputTokens: usage?.outputTokens ?? bytes / bytesPerToken });
+    this.#health.measured({ ttftMs, outputMs, outputTokens: usage?.outputTokens ?? bytes / bytesPerToken });
   }
 
   /** It ended without an outcome. Harmless after one. */
   left(): void {
-    this.#parts.health.left();
+    this.#health.left();
   }
 
-  #record(change: CooldownChange | undefined): void {
-    if (change === undefined) return;
-    const { recorder, attempt } = this.#parts;
-    if (change.type === "recovery") return recorder.record({ type: "cooldown-end", ...attempt });
-    const { until, streak } = change.rest;
-    recorder.record({ type: "cooldown-start", ...attempt, until: Math.round(until), streak });
+  #tell(change: CooldownChange | undefined): void {
+    if (change !== undefined) this.#listener.onCooldown(change);
   }
 }

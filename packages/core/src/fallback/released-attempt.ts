@@ -17,7 +17,7 @@ import type { AttemptTimers } from "./attempt-timers.js";
 import { StreamBody, type BodySource } from "./stream-body.js";
 
 export interface ReleasedParts {
-  readonly spec: Omit<AttemptSpec, "request">;
+  readonly spec: AttemptSpec;
   readonly clock: Clock;
   readonly timers: AttemptTimers;
   readonly call: UpstreamCall;
@@ -185,16 +185,17 @@ export class ReleasedAttempt implements BodySource {
     const { usageReader, observer, timers } = this.#parts;
     this.#close();
     usageReader?.end();
-    observer.onStreamEnd({ complete, pausedMs: timers.pausedMs, ...this.#facts() });
+    const { durationMs, bytes, usage, responseModel } = this.#facts();
+    observer.onStreamEnd({ complete, durationMs, bytes, usage, responseModel, pausedMs: timers.pausedMs });
   }
 
   #facts(): StreamFacts {
     const { spec, clock, inspector, usageReader } = this.#parts;
     const { responseModel } = inspector ?? usageReader ?? { responseModel: undefined };
-    return { durationMs: clock.now() - spec.startedAt, bytes: this.#bytes, usage: this.#usage, responseModel };
+    return { durationMs: clock.now() - spec.startedAt, bytes: this.#bytes, usage: this.#usage(), responseModel };
   }
 
-  get #usage(): TokenUsage | undefined {
+  #usage(): TokenUsage | undefined {
     return (this.#parts.inspector ?? this.#parts.usageReader)?.usage;
   }
 
@@ -211,6 +212,6 @@ export class ReleasedAttempt implements BodySource {
   #endBody(left: Failure | undefined): void {
     if (this.#bodyEnded) return;
     this.#bodyEnded = true;
-    this.#parts.observer.onBodyEnd(left, this.#usage);
+    this.#parts.observer.onBodyEnd(left, this.#usage());
   }
 }

@@ -22,61 +22,67 @@ export interface Runner {
   readonly stopped: Failure | undefined;
   /** Called at once when the request has been sent. */
   sent(attempt: Attempt): void;
-}
-
-export interface AttemptOutcome {
-  readonly result: AttemptResult;
-  /** The request carried the client's own credential. */
-  readonly clientCredential: boolean;
+  /**
+   * Exactly once, but for a bug.
+   *
+   * @param clientCredential the request carried the client's own credential
+   */
+  onResult(record: AttemptRecord, result: AttemptResult, clientCredential: boolean): void;
+  /** Thrown where nobody waits. */
+  onBug(bug: unknown): void;
 }
 
 /** Ends in a result, whatever the target does. What it throws is a bug. */
-export async function runAttempt(
+export function runAttempt(
   deps: FallbackDeps,
   facts: RunFacts,
   step: AttemptStep,
   record: AttemptRecord,
   runner: Runner,
-): Promise<AttemptOutcome> {
+): void {
   const { clock } = deps;
   const startedAt = clock.now();
   record.start(step.retry);
-  const trace = facts.recorder.traceHeaders(record.number);
-  const request = await targetRequest({ ...facts, clock, trace }, record.routed);
-  const { anotherTarget } = step;
-  const clocks = attemptClocks(record.routed.target.timeouts, deps.config.gate, facts.clocks, {
-    startedAt,
-    anotherTarget,
-  });
-  const unsent = reasonNotToSend(clocks, clock.now(), facts.request.signal) ?? runner.stopped;
-  if (unsent !== undefined) return { result: rejectedUnsent(unsent, clock.now() - startedAt), clientCredential: false };
-  if (isFailure(request)) return { result: rejectedUnsent(request, clock.now() - startedAt), clientCredential: false };
-  record.keep(request.secrets);
-  const spec = attemptSpec(deps, facts, step, record, request, clocks, startedAt);
-  const { attempt, result } = Attempt.run(spec, deps.client, clock, record);
-  runner.sent(attempt);
-  const { clientCredential } = request;
-  const outcome = await result;
-  if (outcome.type === "released") return { result: outcome, clientCredential };
-  return { result: { ...outcome, failure: toldFailure(deps, outcome, record) }, clientCredential };
+  const request = targetRequest(facts, record.routed, clock, record.traceHeaders());
+  const send = (made: TargetRequest | Failure): void => {
+    const { anotherTarget } = step;
+    const attempt = { startedAt, anotherTarget };
+    const clocks = attemptClocks(record.routed.target.timeouts, deps.config.gate, facts.clocks, attempt);
+    const unsent = reasonNotToSend(clocks, clock.now(), facts.signal) ?? runner.stopped ?? unmade(made);
+    if (unsent !== undefined) return runner.onResult(record, rejectedUnsent(unsent, clock.now() - startedAt), false);
+    const { upstream, credentials, clientCredential } = made as TargetRequest;
+    record.keep(credentials);
+    const spec = attemptSpec(deps, facts, step, record, clocks, startedAt);
+    const { attempt: sent, result } = Attempt.run(spec, upstream, deps.client, clock, record);
+    runner.sent(sent);
+    void result.then((outcome) => {
+      if (outcome.type === "released") return runner.onResult(record, outcome, clientCredential);
+      const failure = toldFailure(deps, outcome, record);
+      runner.onResult(record, { ...outcome, failure }, clientCredential);
+    });
+  };
+  if (request instanceof Promise) request.then(send).catch((bug: unknown) => runner.onBug(bug));
+  else send(request);
+}
+
+function unmade(request: TargetRequest | Failure): Failure | undefined {
+  return isFailure(request) ? request : undefined;
 }
 
 function attemptSpec(
-  deps: FallbackDeps,
+  { config, router, health }: FallbackDeps,
   facts: RunFacts,
   { anotherTarget }: AttemptStep,
-  { routed }: AttemptRecord,
-  request: TargetRequest,
+  record: AttemptRecord,
   clocks: AttemptClocks,
   startedAt: number,
 ): AttemptSpec {
-  const { config, router, health } = deps;
   const { protocol, answersToolResult } = facts;
+  const { routed } = record;
   const { requireTerminal } = routed.target.provider;
   const { ttftTimeoutMs } = clocks;
   const known = { ttftTimeoutMs, anotherTarget, answersToolResult, requireTerminal };
   return {
-    request: request.upstream,
     startedAt,
     protocol,
     rules: facts.gated ? gateRules(protocol, config.gate, known) : undefined,
@@ -84,7 +90,7 @@ function attemptSpec(
     maxHeldBytes: config.gate.maxHeldBytes,
     onMidStreamFailure: config.onMidStreamFailure ?? protocol.onMidStreamFailure,
     detached: facts.detached,
-    readUsage: facts.recorder.active || health.wantsUsage,
+    readUsage: record.observed || health.wantsUsage,
     onValue: facts.route.issuesIds === true ? (value) => router.issued(routed, value) : undefined,
   };
 }

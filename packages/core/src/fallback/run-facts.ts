@@ -4,8 +4,7 @@ import type { Clock } from "../clock.js";
 import type { ResolvedConfig } from "../config/resolved.js";
 import type { GateProtocol } from "../gate/protocols/protocol.js";
 import type { Health } from "../health/health.js";
-import type { Recorder } from "../observability/recorder.js";
-import type { GatewayRequest } from "../request.js";
+import type { ClientSignal, GatewayRequest } from "../request.js";
 import type { RequestBody } from "../routing/request-body.js";
 import type { Resolution, Router } from "../routing/router.js";
 import type { Route } from "../routing/routes.js";
@@ -26,8 +25,11 @@ export interface RunFacts {
   readonly requestId: string;
   readonly route: Route;
   readonly protocol: GateProtocol;
-  readonly request: GatewayRequest;
-  readonly body: RequestBody;
+  /** These two until the answer begins: see `forgetRequest`. */
+  request: GatewayRequest;
+  body: RequestBody;
+  /** Of the client. */
+  readonly signal: ClientSignal;
   readonly resolution: Resolution;
   /** For the records. */
   readonly metadata: Readonly<Record<string, string>> | undefined;
@@ -39,16 +41,15 @@ export interface RunFacts {
   readonly answersToolResult: boolean;
   readonly clocks: ClockFacts;
   readonly startedAt: number;
-  readonly recorder: Recorder;
-  /** The last event has been told. */
-  readonly onEnded: () => void;
-  /** A detached answer was read to its end after its client had left. */
-  readonly onDropped: () => void;
 }
 
+const ignored = (): void => undefined;
+const nobody: ClientSignal = { aborted: false, addEventListener: ignored, removeEventListener: ignored };
+const sentRequest: GatewayRequest = { method: "POST", url: "/", headers: {}, body: undefined, signal: nobody };
 const sentBody: RequestBody = { value: {}, bytes: undefined };
 
-/** The facts once nothing is sent again: a large request is not kept for as long as its answer streams. */
-export function withoutBody(facts: RunFacts): RunFacts {
-  return { ...facts, body: sentBody, request: { ...facts.request, body: undefined } };
+/** Nothing is sent again: a large request is not kept for as long as its answer streams. */
+export function forgetRequest(facts: RunFacts): void {
+  facts.request = sentRequest;
+  facts.body = sentBody;
 }

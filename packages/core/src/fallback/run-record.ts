@@ -10,8 +10,14 @@ import type { FallbackDeps, RunFacts } from "./run-facts.js";
 
 /** A released stream that the client left. */
 export interface CutStream {
-  readonly attempt?: RecordedAttempt | undefined;
-  readonly usage?: TokenUsage | undefined;
+  readonly attempt: RecordedAttempt;
+  readonly usage: TokenUsage | undefined;
+}
+
+/** The run that a record is of. */
+export interface RecordedRun {
+  /** Its last event has been told. */
+  ended(): void;
 }
 
 export class RunRecord {
@@ -21,7 +27,7 @@ export class RunRecord {
   readonly #requestId: string;
   readonly #skipped: Resolution["skipped"];
   readonly #startedAt: number;
-  readonly #onEnded: () => void;
+  readonly #run: RecordedRun;
   readonly #trail: TrailEntry[] = [];
   /** Between attempts, in ms. */
   #waitedMs = 0;
@@ -30,9 +36,9 @@ export class RunRecord {
   #released = false;
   #over = false;
 
-  constructor({ clock, config }: FallbackDeps, facts: RunFacts) {
-    const { recorder, requestId, resolution, startedAt } = facts;
-    this.#onEnded = facts.onEnded;
+  constructor({ clock, config }: FallbackDeps, facts: RunFacts, recorder: Recorder, run: RecordedRun) {
+    const { requestId, resolution, startedAt } = facts;
+    this.#run = run;
     this.#clock = clock;
     this.#config = config;
     this.#recorder = recorder;
@@ -60,7 +66,8 @@ export class RunRecord {
 
   /** What follows is the provider's time and the client's. */
   answerBegins(): void {
-    const attempts = this.#trail.reduce((total, { durationMs }) => total + durationMs, 0);
+    let attempts = 0;
+    for (const { durationMs } of this.#trail) attempts += durationMs;
     this.#overheadMs = Math.max(0, this.#clock.now() - this.#startedAt - attempts - this.#waitedMs);
   }
 
@@ -89,7 +96,7 @@ export class RunRecord {
   }
 
   /** The client left, or takes nothing. */
-  clientLeft(failure: Failure, cut: CutStream): void {
+  clientLeft(failure: Failure, cut: CutStream | undefined): void {
     if (this.#over) return;
     this.#recorder.record({ type: "client-abort", phase: this.#released ? "streaming" : "waiting", failure, ...cut });
     this.end("client-abort", failure.status, failure);
@@ -99,19 +106,21 @@ export class RunRecord {
   end(outcome: "success" | "failure" | "client-abort", status: number, failure: Failure | undefined): void {
     if (this.#over) return;
     this.#over = true;
-    const target = this.#trail[this.#trail.length - 1]?.target;
-    this.#recorder.record({
-      type: "request-end",
-      status,
-      outcome,
-      failure,
-      attempts: this.#trail.length,
-      target,
-      targetConfigured: target === undefined ? undefined : this.#recorder.isConfigured(target),
-      released: this.#released,
-      durationMs: this.#clock.now() - this.#startedAt,
-      overheadMs: this.#overheadMs,
-    });
-    this.#onEnded();
+    if (this.#recorder.hears("request-end")) {
+      const target = this.#trail[this.#trail.length - 1]?.target;
+      this.#recorder.record({
+        type: "request-end",
+        status,
+        outcome,
+        failure,
+        attempts: this.#trail.length,
+        target,
+        targetConfigured: target === undefined ? undefined : this.#recorder.isConfigured(target),
+        released: this.#released,
+        durationMs: this.#clock.now() - this.#startedAt,
+        overheadMs: this.#overheadMs,
+      });
+    } else if (failure !== undefined) this.#recorder.noteBug(failure);
+    this.#run.ended();
   }
 }

@@ -2,76 +2,89 @@
 
 import type { Clock } from "../clock.js";
 import type { RequestContext } from "../config/provider-config.js";
+import type { ResolvedTarget } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
 import type { TraceHeaders } from "../observability/observer.js";
-import { abortSignalOf, type GatewayRequest } from "../request.js";
+import { abortSignalOf } from "../request.js";
 import { badRequest } from "../request-failures.js";
-import type { RequestBody } from "../routing/request-body.js";
 import { encodeBody, modelKey } from "../routing/request-body.js";
 import type { RoutedTarget } from "../routing/resolve.js";
-import { queryOf, type Route } from "../routing/routes.js";
+import { queryOf } from "../routing/routes.js";
 import { upstreamPath } from "../upstream/path.js";
-import { requestHeaders, withSignedHeaders } from "../upstream/request-headers.js";
+import {
+  requestHeaders,
+  withSignedHeaders,
+  type InvalidHeader,
+  type RequestHeaders,
+} from "../upstream/request-headers.js";
 import type { UpstreamRequest } from "../upstream/upstream.js";
 import { askHost } from "./ask-host.js";
-import { secretsOf } from "./redact.js";
-
-export interface TargetRequestFacts {
-  readonly requestId: string;
-  readonly route: Route;
-  readonly request: GatewayRequest;
-  readonly body: RequestBody;
-  readonly clock: Clock;
-  /** Trace context of the attempt, in place of the client's. */
-  readonly trace?: TraceHeaders | undefined;
-}
+import type { Credentials } from "./attempt-record.js";
+import type { RunFacts } from "./run-facts.js";
 
 export interface TargetRequest {
   readonly upstream: UpstreamRequest;
   /** The request carries the client's own credential: its refusal is the client's to see. */
   readonly clientCredential: boolean;
   /** What no answer may repeat. */
-  readonly secrets: readonly string[];
+  readonly credentials: Credentials;
+}
+
+/** A request that only lacks its credential. */
+interface Unauthorized {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Uint8Array | undefined;
 }
 
 /**
- * Asks for the key (and the signature) every time: both may be short-lived. Each may take as long as connecting; later, or
+ * @param trace trace context of the attempt, in place of the client's
+ * @returns a promise only where the host has to be asked for a key or a signature
+ */
+export function targetRequest(
+  facts: RunFacts,
+  { target, model }: RoutedTarget,
+  clock: Clock,
+  trace: TraceHeaders | undefined,
+): TargetRequest | Failure | Promise<TargetRequest | Failure> {
+  const { route, request } = facts;
+  const { provider } = target;
+  const query = queryOf(request.url);
+  const path = upstreamPath(provider, { route: route.path, model, id: route.id, query });
+  if (typeof path !== "string") return badRequest(path.invalidPath, "model");
+  const body = route.id === undefined ? encodeBody(facts.body, bodyEdits(facts, target, model)) : undefined;
+  const unauthorized = { method: request.method, path, body };
+  const { apiKey, sign } = provider;
+  if (typeof apiKey === "function" || sign !== undefined)
+    return askForCredential(unauthorized, facts, target, model, clock, trace);
+  if (apiKey === "") return noCredential(undefined);
+  const headers = headersOf(unauthorized, facts, target, apiKey, trace);
+  return "invalidHeader" in headers ? unsendable(headers) : authorized(unauthorized, target, headers, apiKey);
+}
+
+/**
+ * Asks for the key and the signature every time: both may be short-lived. Each may take as long as connecting; later, or
  * when the client leaves, it counts as missing.
  */
-export async function targetRequest(
-  facts: TargetRequestFacts,
-  { target, model }: RoutedTarget,
+async function askForCredential(
+  unauthorized: Unauthorized,
+  facts: RunFacts,
+  target: ResolvedTarget,
+  model: string,
+  clock: Clock,
+  trace: TraceHeaders | undefined,
 ): Promise<TargetRequest | Failure> {
-  const { provider } = target;
-  const path = upstreamPath(provider, {
-    route: facts.route.path,
-    model,
-    id: facts.route.id,
-    query: queryOf(facts.request.url),
-  });
-  if (typeof path !== "string") return badRequest(path.invalidPath, "model");
-  const { method } = facts.request;
-  const body = facts.route.id === undefined ? encodeBody(facts.body, bodyEdits(facts, target, model)) : undefined;
-  const limits = { clock: facts.clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.request.signal };
+  const { apiKey: key, sign, origin, region, name } = target.provider;
+  const limits = { clock, timeoutMs: target.timeouts.connectTimeoutMs, signal: facts.signal };
+  const { method, path, body } = unauthorized;
   let apiKey: string | undefined;
   try {
-    const { apiKey: key } = provider;
-    apiKey = typeof key === "function" ? await askHost(() => key(contextOf(facts, provider.name, model)), limits) : key;
+    apiKey = typeof key === "function" ? await askHost(() => key(contextOf(facts, name, model)), limits) : key;
   } catch (cause) {
     return noCredential(cause);
   }
-  if (provider.apiKey !== undefined && (typeof apiKey !== "string" || apiKey === "")) return noCredential(undefined);
-  let headers = requestHeaders({
-    client: facts.request.headers,
-    provider,
-    protocol: facts.route.protocol,
-    hasBody: body !== undefined,
-    apiKey,
-    clientQueryKey: new URLSearchParams(queryOf(facts.request.url)).get("key") ?? undefined,
-    headersOverride: target.headersOverride,
-    trace: facts.trace,
-  });
-  const { sign, origin, region } = provider;
+  if (key !== undefined && (typeof apiKey !== "string" || apiKey === "")) return noCredential(undefined);
+  let headers = headersOf(unauthorized, facts, target, apiKey, trace);
   if (!("invalidHeader" in headers) && sign !== undefined) {
     const unsigned = { method, url: origin + path, headers: toRecord(headers.headers), body, region };
     try {
@@ -80,31 +93,55 @@ export async function targetRequest(
       return noCredential(cause);
     }
   }
-  if ("invalidHeader" in headers)
-    return headers.source === "client" ? badRequest(headers.message, headers.invalidHeader) : noCredential(undefined);
+  return "invalidHeader" in headers ? unsendable(headers) : authorized(unauthorized, target, headers, apiKey);
+}
+
+function headersOf(
+  { body }: Unauthorized,
+  { request, route }: RunFacts,
+  { provider, headersOverride }: ResolvedTarget,
+  apiKey: string | undefined,
+  trace: TraceHeaders | undefined,
+): RequestHeaders | InvalidHeader {
+  const query = queryOf(request.url);
+  return requestHeaders({
+    client: request.headers,
+    provider,
+    protocol: route.protocol,
+    hasBody: body !== undefined,
+    apiKey,
+    clientQueryKey: query === "" ? undefined : (new URLSearchParams(query).get("key") ?? undefined),
+    headersOverride,
+    trace,
+  });
+}
+
+function authorized(
+  { method, path, body }: Unauthorized,
+  { provider: { origin }, timeouts: { connectTimeoutMs } }: ResolvedTarget,
+  { headers, credential }: RequestHeaders,
+  apiKey: string | undefined,
+): TargetRequest {
   return {
-    upstream: {
-      method,
-      origin,
-      path,
-      headers: headers.headers,
-      body,
-      connectTimeoutMs: target.timeouts.connectTimeoutMs,
-    },
-    clientCredential: headers.credential === "client",
-    secrets: secretsOf(headers.headers, apiKey),
+    upstream: { method, origin, path, headers, body, connectTimeoutMs },
+    clientCredential: credential === "client",
+    credentials: { headers, apiKey },
   };
 }
 
+function unsendable({ source, message, invalidHeader }: InvalidHeader): Failure {
+  return source === "client" ? badRequest(message, invalidHeader) : noCredential(undefined);
+}
+
 /** What a host's function for the key is told. Made only where there is one: its signal is dear. */
-function contextOf({ requestId, request }: TargetRequestFacts, provider: string, model: string): RequestContext {
-  return { requestId, provider, model, identity: request.identity, signal: abortSignalOf(request.signal) };
+function contextOf({ requestId, request, signal }: RunFacts, provider: string, model: string): RequestContext {
+  return { requestId, provider, model, identity: request.identity, signal: abortSignalOf(signal) };
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */
 function bodyEdits(
-  { route, body }: TargetRequestFacts,
-  target: RoutedTarget["target"],
+  { route, body }: RunFacts,
+  target: ResolvedTarget,
   model: string,
 ): Map<string, unknown> {
   const edits = new Map<string, unknown>();

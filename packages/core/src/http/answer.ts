@@ -8,13 +8,15 @@ import type { ServedGateway } from "./served-gateway.js";
  * The one `released` or `failed` event of a request; undefined where the client has left, so that there is nobody to
  * answer. The body of a released answer goes on by itself.
  *
+ * @param route what `gateway.match` gave for it
  * @throws an Error when the events end without an answer for a client that waits for one
  */
 export function answerTo(
   gateway: ServedGateway,
   request: GatewayRequest,
+  route: object,
 ): Promise<ReleasedEvent | FailedEvent | undefined> {
-  return gateway.answer === undefined ? lastEvent(gateway.handle(request), request.signal) : gateway.answer(request);
+  return gateway.answer === undefined ? lastEvent(gateway.handle(request), request.signal) : gateway.answer(request, route);
 }
 
 async function lastEvent(

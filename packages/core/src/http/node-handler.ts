@@ -88,7 +88,7 @@ async function serve(
   const prepared = preparing instanceof Promise ? await preparing : preparing;
   if ("refused" in prepared) return respondFailed(prepared.refused, context);
   if (client.gone) return;
-  const answer = await answerTo(gateway, prepared.request);
+  const answer = await answerTo(gateway, prepared.request, route);
   if (answer?.type === "released") respondReleased(answer, context);
   else if (answer !== undefined) respondFailed(answer, context);
 }

@@ -13,8 +13,12 @@ export interface ServedGateway {
   match(method: string, url: string, mounted: boolean): object | undefined;
   /** Yields exactly one `released` or `failed`, and nothing after it. */
   handle(request: GatewayRequest): AsyncIterable<GatewayEvent>;
-  /** The last event of `handle` alone, at less cost; undefined where the client has left. Default: that of `handle`. */
-  answer?(request: GatewayRequest): Promise<ReleasedEvent | FailedEvent | undefined>;
+  /**
+   * The last event of `handle` alone, at less cost; undefined where the client has left. Default: that of `handle`.
+   *
+   * @param route what `match` gave for it
+   */
+  answer?(request: GatewayRequest, route?: object): Promise<ReleasedEvent | FailedEvent | undefined>;
   /**
    * The answer to a request that the adapter itself refuses, in the client's protocol.
    *

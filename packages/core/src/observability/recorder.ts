@@ -4,6 +4,7 @@ import type { Failure } from "../errors.js";
 import { anySubscriber, channels } from "./channels.js";
 import type { ConfiguredNames } from "./configured-names.js";
 import { observedFailure } from "./observed-failure.js";
+import type { ProtocolName } from "../gate/protocols/protocol.js";
 import type { AttemptFacts, ObservedFailure, Observer, ObserverEvent, RequestFacts, TraceHeaders } from "./observer.js";
 
 function notify(observers: readonly Observer[], event: ObserverEvent): void {
@@ -37,24 +38,35 @@ type FailureOf<T> = undefined extends T[keyof T & "failure"]
 /** Which attempt an event is of. */
 export type RecordedAttempt = Omit<AttemptFacts, keyof RequestFacts>;
 
+/** What all requests of a gateway share. */
 export interface RecorderParts {
   readonly observers: readonly Observer[];
-  readonly facts: Omit<RequestFacts, "at">;
   readonly names: ConfiguredNames;
   /** Takes the bugs that were told. */
   readonly bugs: WeakSet<object>;
 }
 
-/** Makes the events of one request. Builds none where nobody observes. */
+/** A request that was accepted. */
+export interface AcceptedRequest {
+  readonly requestId: string;
+  readonly protocol: ProtocolName;
+  readonly streaming: boolean;
+  readonly requestedModel: string;
+  readonly rule: string | undefined;
+  readonly subject: string | undefined;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+}
+
+/** Makes the events of one request. */
 export class Recorder {
   readonly #parts: RecorderParts;
+  readonly #request: AcceptedRequest;
+  readonly #modelConfigured: boolean;
 
-  constructor(parts: RecorderParts) {
+  constructor(parts: RecorderParts, request: AcceptedRequest, modelConfigured: boolean) {
     this.#parts = parts;
-  }
-
-  get requestId(): string {
-    return this.#parts.facts.requestId;
+    this.#request = request;
+    this.#modelConfigured = modelConfigured;
   }
 
   /** Whether anybody observes: else work that only observers need can be saved. */
@@ -62,22 +74,30 @@ export class Recorder {
     return this.#parts.observers.length > 0 || anySubscriber();
   }
 
+  /** Whether anybody would hear of an event. Asked first where events are many: nearly all are told to nobody. */
+  hears(type: ObserverEvent["type"]): boolean {
+    return this.#parts.observers.length > 0 || channels[type].hasSubscribers;
+  }
+
   /** @param event made for this call: it becomes what observers are told */
   record(event: RecordedEvent): void {
-    const { observers, facts, bugs } = this.#parts;
-    const channel = channels[event.type];
     const failure = "failure" in event ? event.failure : undefined;
-    if (event.type === "request-end" && failure?.kind === "internal" && isObject(failure.cause))
-      bugs.add(failure.cause);
-    if (observers.length > 0 || channel.hasSubscribers) {
-      // Into the caller's object: a spread of two of this size costs several times as much.
-      const told = Object.assign(event, facts, { at: Date.now() }) as RecordedEvent & {
-        failure?: Failure | ObservedFailure | undefined;
-      };
-      if (failure !== undefined) told.failure = observedFailure(failure);
-      notify(observers, told as ObserverEvent);
-      if (channel.hasSubscribers) channel.publish(told);
-    }
+    if (event.type === "request-end" && failure !== undefined) this.noteBug(failure);
+    if (!this.hears(event.type)) return;
+    const facts = { modelConfigured: this.#modelConfigured, at: Date.now() };
+    // Into the caller's object: a spread of two of this size costs several times as much.
+    const told = Object.assign(event, this.#request, facts) as RecordedEvent & {
+      failure?: Failure | ObservedFailure | undefined;
+    };
+    if (failure !== undefined) told.failure = observedFailure(failure);
+    notify(this.#parts.observers, told as ObserverEvent);
+    const channel = channels[event.type];
+    if (channel.hasSubscribers) channel.publish(told);
+  }
+
+  /** A bug that ends a request is told once, whoever else gets to see it. */
+  noteBug({ kind, cause }: Failure): void {
+    if (kind === "internal" && isObject(cause)) this.#parts.bugs.add(cause);
   }
 
   /** The facts that every event of an attempt carries. */
@@ -94,7 +114,7 @@ export class Recorder {
   traceHeaders(attempt: number): TraceHeaders | undefined {
     for (const observer of this.#parts.observers) {
       try {
-        const trace = observer.traceHeaders?.({ requestId: this.requestId, attempt });
+        const trace = observer.traceHeaders?.({ requestId: this.#request.requestId, attempt });
         if (trace !== undefined && isTraceContext(trace)) return trace;
       } catch {
         // As for events.

@@ -4,52 +4,33 @@ import type { ResolvedConfig } from "../config/resolved.js";
 import type { Failure } from "../errors.js";
 import { internal } from "../gate/failures.js";
 import type { ProtocolName } from "../gate/protocols/protocol.js";
-import { configuredNames, type ConfiguredNames } from "./configured-names.js";
+import { configuredNames } from "./configured-names.js";
 import { LogObserver } from "./log.js";
-import type { Observer, RequestFacts } from "./observer.js";
-import { Recorder } from "./recorder.js";
+import { Recorder, type AcceptedRequest, type RecorderParts } from "./recorder.js";
 
 export type RecordsConfig = Pick<ResolvedConfig, "observers" | "logger" | "models" | "rules">;
 
-/** A request that was accepted. */
-export interface AcceptedRequest {
-  readonly requestId: string;
-  readonly protocol: ProtocolName;
-  readonly streaming: boolean;
-  readonly requestedModel: string;
-  readonly rule?: string | undefined;
-  readonly subject: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
-}
-
 export class Records {
-  readonly #observers: readonly Observer[];
-  readonly #names: ConfiguredNames;
-  /** Bugs that a `request-end` has told already. The adapter, too, gets to see them. */
-  readonly #bugs = new WeakSet<object>();
+  readonly #parts: RecorderParts;
 
   constructor(config: RecordsConfig) {
-    this.#observers =
+    const observers =
       config.logger === undefined ? config.observers : [...config.observers, new LogObserver(config.logger)];
-    this.#names = configuredNames(config);
+    // The bugs are those that a `request-end` has told already: the adapter, too, gets to see them.
+    this.#parts = { observers, names: configuredNames(config), bugs: new WeakSet() };
   }
 
   /** Tells `request-start`. */
   begin(request: AcceptedRequest): Recorder {
-    return this.#begin({ ...request, modelConfigured: this.#names.models.has(request.requestedModel) });
+    return this.#begin(request, this.#parts.names.models.has(request.requestedModel));
   }
 
   /** A request that is answered without an attempt: tells its start and its end. */
   refused(protocol: ProtocolName, requestId: string, failure: Failure): void {
     if (failure.kind === "internal" && this.#isTold(failure.cause)) return;
-    const recorder = this.#begin({
-      requestId,
-      protocol,
-      streaming: false,
-      requestedModel: "unknown",
-      modelConfigured: false,
-    });
-    endUnserved(recorder, failure, 0);
+    const nobody = { rule: undefined, subject: undefined, metadata: undefined };
+    const request = { requestId, protocol, streaming: false, requestedModel: "unknown", ...nobody };
+    endUnserved(this.#begin(request, false), failure, 0);
   }
 
   /** Runs what understands a request; a bug in it is recorded and thrown on. */
@@ -62,14 +43,14 @@ export class Records {
     }
   }
 
-  #begin(facts: Omit<RequestFacts, "at">): Recorder {
-    const recorder = new Recorder({ observers: this.#observers, facts, names: this.#names, bugs: this.#bugs });
-    recorder.record({ type: "request-start" });
+  #begin(request: AcceptedRequest, modelConfigured: boolean): Recorder {
+    const recorder = new Recorder(this.#parts, request, modelConfigured);
+    if (recorder.hears("request-start")) recorder.record({ type: "request-start" });
     return recorder;
   }
 
   #isTold(cause: unknown): boolean {
-    return typeof cause === "object" && cause !== null && this.#bugs.has(cause);
+    return typeof cause === "object" && cause !== null && this.#parts.bugs.has(cause);
   }
 }
 

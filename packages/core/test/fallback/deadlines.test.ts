@@ -5,9 +5,11 @@ import { ManualClock } from "../../src/testing/manual-clock.js";
 function deadlines(onExpire: (kind: string) => void = () => undefined) {
   const clock = new ManualClock(0);
   const fired: [string, number, number][] = [];
-  const all = new Deadlines<string>(clock, (kind, timeoutMs) => {
-    fired.push([kind, timeoutMs, clock.now()]);
-    onExpire(kind);
+  const all = new Deadlines<string>(clock, {
+    onDeadline(kind, timeoutMs) {
+      fired.push([kind, timeoutMs, clock.now()]);
+      onExpire(kind);
+    },
   });
   return { clock, fired, all };
 }
@@ -33,7 +35,7 @@ it("expire in that order also where the timer is late, and of two at once the on
     setTimer: (_at: number, callback: () => void) => ((fire = callback), { cancel: () => undefined }),
   };
   const fired: string[] = [];
-  const all = new Deadlines<string>(late, (kind) => void fired.push(kind));
+  const all = new Deadlines<string>(late, { onDeadline: (kind) => void fired.push(kind) });
   all.set("second", 20, 1);
   all.set("third", 20, 1);
   all.set("first", 10, 1);

@@ -3,13 +3,10 @@ import { HealthRecorder } from "../../src/fallback/health-recorder.js";
 import { Health } from "../../src/health/health.js";
 import type { LatencyMeans } from "../../src/health/latency.js";
 import { MemoryHealthStore } from "../../src/health/store.js";
-import type { Recorder } from "../../src/observability/recorder.js";
 import { ManualClock } from "../../src/testing/manual-clock.js";
 import { chatHealthy } from "../../src/testing/chat-streams.js";
 import { answer, data, end, head, connected } from "../scripted-upstream.js";
 import { send, stage } from "./serving.js";
-
-const target = { attempt: 1, target: "a/x", provider: "a", model: "x", targetConfigured: true };
 
 function measured(streaming: boolean, tell: (recorder: HealthRecorder) => void): LatencyMeans {
   const clock = new ManualClock();
@@ -20,8 +17,7 @@ function measured(streaming: boolean, tell: (recorder: HealthRecorder) => void):
     epochOffset: 0,
     wantsUsage: true,
   });
-  const recorder = { record: () => undefined } as unknown as Recorder;
-  tell(new HealthRecorder({ health: health.begin("a/x"), recorder, attempt: target, streaming }));
+  tell(new HealthRecorder(health.begin("a/x"), streaming, { onCooldown: () => undefined }));
   return health.latency("a/x");
 }
 
