@@ -64,13 +64,12 @@ export type {
 // For users of plain node:http, and for authors of adapters.
 export { createNodeHandler, type NodeHandler, type NodeHandlerOptions } from "./http/node-handler.js";
 export { checkAdapterOptions, locate, type AdapterOptions, type Place } from "./http/adapter-options.js";
-export { answerTo } from "./http/answer.js";
 export { BodyPump, type BodyPumpOptions, type Drainable, type Outlet } from "./http/body-pump.js";
 export { breakConnection } from "./http/break-connection.js";
 export { ClientConnection, type Closable } from "./http/client-connection.js";
 export type { Identify, IdentifyResult } from "./http/identify.js";
-export { prepareRequest, type Incoming, type PreparedRequest } from "./http/prepare-request.js";
 export type { ParsedSource } from "./http/read-body.js";
+export { serveRequest, type Incoming, type Responder } from "./http/serve-request.js";
 export type { ServedGateway } from "./http/served-gateway.js";
 export {
   metricsHandler,

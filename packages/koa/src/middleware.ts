@@ -1,16 +1,23 @@
 /** The gateway as Koa middleware, for Koa 2 and 3. */
 
 import {
-  answerTo,
   checkAdapterOptions,
   ClientConnection,
   createGateway,
   isGateway,
   locate,
-  prepareRequest,
+  serveRequest,
   systemClock,
 } from "@first-chunk/core";
-import type { AdapterOptions, Gateway, GatewayConfig, Incoming, ParsedSource } from "@first-chunk/core";
+import type {
+  AdapterOptions,
+  FailedEvent,
+  Gateway,
+  GatewayConfig,
+  ParsedSource,
+  ReleasedEvent,
+  Responder,
+} from "@first-chunk/core";
 import type { DefaultContext, DefaultState, Next, ParameterizedContext } from "koa";
 import { isMounted } from "./context.js";
 import { canAnswer, respondFailed, respondReleased } from "./respond.js";
@@ -53,25 +60,39 @@ export function gatewayMiddleware<StateT = DefaultState, ContextT = DefaultConte
     const source = ctx.request as ParsedSource;
     const who = identify && (() => identify(ctx));
     const { url, mounted } = place;
-    await serve(
-      gateway,
-      { req, route, url, mounted, signal: client, source, identify: who, clock: systemClock },
-      { ctx, client, clock: systemClock, writeStallTimeoutMs },
-    );
-    return undefined;
+    const incoming = { req, route, url, mounted, signal: client, source, identify: who, clock: systemClock };
+    const context = { ctx, client, clock: systemClock, writeStallTimeoutMs };
+    return new Promise<void>((resolve, reject) => {
+      serveRequest(gateway, incoming, new KoaResponder(context, resolve, reject));
+    });
   };
   return Object.assign(middleware, { gateway });
 }
 
-async function serve(gateway: Gateway, incoming: Incoming, context: RespondContext): Promise<void> {
-  // The client may have left, or been answered, while the host's middleware was at work.
-  if (!canAnswer(context)) return;
-  const preparing = prepareRequest(gateway, incoming);
-  const prepared = preparing instanceof Promise ? await preparing : preparing;
-  if ("refused" in prepared) return respondFailed(prepared.refused, context);
-  if (!canAnswer(context)) return;
-  const answer = await answerTo(gateway, prepared.request, incoming.route);
-  if (answer === undefined) canAnswer(context);
-  else if (answer.type === "released") respondReleased(answer, context);
-  else respondFailed(answer, context);
+/** Koa goes on when the answer is on the context. */
+class KoaResponder implements Responder {
+  readonly #context: RespondContext;
+  readonly #done: () => void;
+  readonly fail: (error: unknown) => void;
+
+  constructor(context: RespondContext, done: () => void, fail: (error: unknown) => void) {
+    this.#context = context;
+    this.#done = done;
+    this.fail = fail;
+  }
+
+  /** The client may have left, or been answered, while the host's middleware was at work. */
+  canAnswer(): boolean {
+    return canAnswer(this.#context);
+  }
+
+  answer(event: ReleasedEvent | FailedEvent): void {
+    if (event.type === "released") respondReleased(event, this.#context);
+    else respondFailed(event, this.#context);
+    this.#done();
+  }
+
+  leave(): void {
+    this.#done();
+  }
 }

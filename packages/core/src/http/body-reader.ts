@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Clock, Timer } from "../clock.js";
 import type { Failure } from "../errors.js";
 import { bodyTooLarge } from "./content-encoding.js";
+import type { BodyOutcome, BodyReceiver } from "./read-body.js";
 import { clientLeft, refusal } from "./refusal.js";
 
 /**
@@ -12,8 +13,6 @@ import { clientLeft, refusal } from "./refusal.js";
  */
 const spanMs = 30_000;
 const minBytesPerSpan = 16_384;
-
-export type RawBody = { readonly body: Uint8Array | undefined } | { readonly failure: Failure };
 
 export class BodyReader {
   readonly #req: IncomingMessage;
@@ -24,29 +23,27 @@ export class BodyReader {
   #bytesBeforeSpan = 0;
   #timer: Timer | undefined;
   #settled = false;
-  #settle: (outcome: RawBody) => void = () => undefined;
+  readonly #receiver: BodyReceiver;
 
   /** @param limit in bytes, as they are sent */
-  constructor(req: IncomingMessage, limit: number, clock: Clock) {
+  constructor(req: IncomingMessage, limit: number, clock: Clock, receiver: BodyReceiver) {
     this.#req = req;
     this.#limit = limit;
     this.#clock = clock;
+    this.#receiver = receiver;
   }
 
-  /** Never rejects. After a failure nothing more is read. */
-  read(): Promise<RawBody> {
+  /** After a failure nothing more is read. */
+  read(): void {
     if (Number(this.#req.headers["content-length"]) > this.#limit) {
-      return Promise.resolve({ failure: bodyTooLarge(this.#limit) });
+      return this.#receiver.onBody({ failure: bodyTooLarge(this.#limit) });
     }
-    return new Promise((resolve) => {
-      this.#settle = resolve;
-      this.#req.on("data", this.#onData);
-      this.#req.on("end", this.#onEnd);
-      this.#req.on("error", this.#onLeft);
-      // "close" comes after "end", and alone where the client left.
-      this.#req.on("close", this.#onLeft);
-      watchLater(this);
-    });
+    this.#req.on("data", this.#onData);
+    this.#req.on("end", this.#onEnd);
+    this.#req.on("error", this.#onLeft);
+    // "close" comes after "end", and alone where the client left.
+    this.#req.on("close", this.#onLeft);
+    watchLater(this);
   }
 
   /** @internal */
@@ -81,7 +78,7 @@ export class BodyReader {
     this.#timer = this.#clock.setTimer(this.#clock.now() + spanMs, this.#onSpanEnd);
   }
 
-  #finish(outcome: RawBody): void {
+  #finish(outcome: BodyOutcome): void {
     this.#settled = true;
     this.#timer?.cancel();
     this.#req.off("data", this.#onData);
@@ -90,7 +87,7 @@ export class BodyReader {
     this.#req.off("close", this.#onLeft);
     if ("failure" in outcome) this.#req.pause();
     this.#chunks.length = 0;
-    this.#settle(outcome);
+    this.#receiver.onBody(outcome);
   }
 }
 

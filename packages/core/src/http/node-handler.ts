@@ -3,16 +3,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../clock.js";
 import { systemClock } from "../clock.js";
+import type { FailedEvent, ReleasedEvent } from "../events.js";
 import { checkAdapterOptions, locate } from "./adapter-options.js";
-import type { AdapterOptions, Place } from "./adapter-options.js";
-import { answerTo } from "./answer.js";
+import type { AdapterOptions } from "./adapter-options.js";
 import { ClientConnection } from "./client-connection.js";
-import { prepareRequest } from "./prepare-request.js";
-import type { Incoming } from "./prepare-request.js";
 import type { ParsedSource } from "./read-body.js";
 import { internalFailure } from "./refusal.js";
 import { respondFailed, respondReleased } from "./respond.js";
 import type { RespondContext } from "./respond.js";
+import { serveRequest } from "./serve-request.js";
+import type { Responder } from "./serve-request.js";
 import type { ServedGateway } from "./served-gateway.js";
 
 export interface NodeHandlerOptions<Req> extends AdapterOptions<Req> {
@@ -44,53 +44,75 @@ export function createNodeHandler<
   const { isMounted = () => false, clock = systemClock, ...rest } = options;
   const { identify, prefix } = checkAdapterOptions<Req>(rest);
   return (req, res, next) => {
-    let found: Found | undefined;
     try {
-      found = findRoute(gateway, req, locate(req.url ?? "/", prefix, isMounted(req)));
+      const place = locate(req.url ?? "/", prefix, isMounted(req));
+      const route = place && gateway.match(req.method ?? "GET", place.url, place.mounted);
+      if (place === undefined || route === undefined) return next === undefined ? answerBare(res, 404) : next();
+      const { url, mounted } = place;
+      const signal = new ClientConnection(res);
+      // Body parsers for `node:http` and Express put their results on the request.
+      const source = req as ParsedSource;
+      const who = identify && (() => identify(req));
+      const incoming = { req, route, url, mounted, signal, source, identify: who, clock };
+      serveRequest(gateway, incoming, new NodeResponder(gateway, route, req, res, signal, clock, next));
     } catch (error) {
-      return next === undefined ? answerBare(res, 500) : next(error);
-    }
-    if (found === undefined) return next === undefined ? answerBare(res, 404) : next();
-    const { route } = found;
-    const client = new ClientConnection(res);
-    const context = { req, res, client, clock, writeStallTimeoutMs: gateway.timeouts.writeStallTimeoutMs };
-    serve(gateway, found, context, identify && (() => identify(req))).catch((error: unknown) => {
-      if (client.answered) return void (res.writableEnded || res.destroy());
-      if (client.gone || client.taken) return;
-      if (next === undefined) answerBug(gateway, route, context, error);
+      if (next === undefined) answerBare(res, 500);
       else next(error);
-    });
+    }
   };
 }
 
-interface Found extends Place {
-  readonly route: object;
-}
+class NodeResponder implements Responder, RespondContext {
+  readonly #gateway: ServedGateway;
+  readonly #route: object;
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly client: ClientConnection;
+  readonly clock: Clock;
+  readonly #next: ((error?: unknown) => void) | undefined;
 
-function findRoute(gateway: ServedGateway, req: IncomingMessage, place: Place | undefined): Found | undefined {
-  const route = place && gateway.match(req.method ?? "GET", place.url, place.mounted);
-  return place && route && { url: place.url, mounted: place.mounted, route };
-}
+  constructor(
+    gateway: ServedGateway,
+    route: object,
+    req: IncomingMessage,
+    res: ServerResponse,
+    client: ClientConnection,
+    clock: Clock,
+    next: ((error?: unknown) => void) | undefined,
+  ) {
+    this.#gateway = gateway;
+    this.#route = route;
+    this.req = req;
+    this.res = res;
+    this.client = client;
+    this.clock = clock;
+    this.#next = next;
+  }
 
-async function serve(
-  gateway: ServedGateway,
-  found: Found,
-  context: RespondContext,
-  identify: Incoming["identify"],
-): Promise<void> {
-  const { req, client, clock } = context;
-  // The client left while the host's middleware was at work, or was answered by it.
-  if (client.gone || client.taken) return;
-  // Body parsers for `node:http` and Express put their results here.
-  const source = req as ParsedSource;
-  const { route, url, mounted } = found;
-  const preparing = prepareRequest(gateway, { req, route, url, mounted, signal: client, source, identify, clock });
-  const prepared = preparing instanceof Promise ? await preparing : preparing;
-  if ("refused" in prepared) return respondFailed(prepared.refused, context);
-  if (client.gone) return;
-  const answer = await answerTo(gateway, prepared.request, route);
-  if (answer?.type === "released") respondReleased(answer, context);
-  else if (answer !== undefined) respondFailed(answer, context);
+  get writeStallTimeoutMs(): number {
+    return this.#gateway.timeouts.writeStallTimeoutMs;
+  }
+
+  /** The client may have left, or been answered, while the host's middleware was at work. */
+  canAnswer(): boolean {
+    return !this.client.gone && !this.client.taken;
+  }
+
+  answer(event: ReleasedEvent | FailedEvent): void {
+    if (event.type === "released") respondReleased(event, this);
+    else respondFailed(event, this);
+  }
+
+  fail(error: unknown): void {
+    if (this.client.answered) return void (this.res.writableEnded || this.res.destroy());
+    if (!this.canAnswer()) return;
+    if (this.#next === undefined) answerBug(this.#gateway, this.#route, this, error);
+    else this.#next(error);
+  }
+
+  leave(): void {
+    // Nobody waits.
+  }
 }
 
 function answerBug(gateway: ServedGateway, route: object, context: RespondContext, error: unknown): void {

@@ -5,7 +5,6 @@ import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { GatewayRequest } from "../request.js";
 import { BodyReader } from "./body-reader.js";
-import type { RawBody } from "./body-reader.js";
 import { bodyTooLarge, checkContentEncoding, decodeBody } from "./content-encoding.js";
 import { clientLeft, refusal } from "./refusal.js";
 import { announcesBody, checkMediaType } from "./request-head.js";
@@ -24,47 +23,56 @@ export interface ReadBodyOptions {
   readonly clock: Clock;
 }
 
+/** Who waits for the body of a request. */
+export interface BodyReceiver {
+  /** Once. Must not throw. */
+  onBody(outcome: BodyOutcome): void;
+}
+
 export type BodyOutcome = { readonly body: GatewayRequest["body"] } | { readonly failure: Failure };
 
 /**
  * Raw bytes are preferred: the unread stream, then `rawBody`, then a `body` of bytes or text, then the parsed value.
- * Never rejects and never waits for a stream that somebody else has read.
+ * Never waits for a stream that somebody else has read: then the receiver has it before this returns.
  */
-export function readRequestBody(req: IncomingMessage, options: ReadBodyOptions): BodyOutcome | Promise<BodyOutcome> {
+export function readRequestBody(req: IncomingMessage, options: ReadBodyOptions, receiver: BodyReceiver): void {
   const announced = announcesBody(req);
   // A request without a body, such as a GET, may carry any content type: there is nothing to judge.
   const wrongType = announced ? checkMediaType(req) : undefined;
-  if (wrongType !== undefined) return { failure: wrongType };
+  if (wrongType !== undefined) return receiver.onBody({ failure: wrongType });
   const consumed = req.readableDidRead || req.readableEnded || req.destroyed;
-  if (!consumed) return readUnread(req, announced, options);
+  if (!consumed) return readUnread(req, announced, options, receiver);
   // Some parsers leave an empty object where there was no body at all.
-  return announced || req.httpVersionMajor >= 2 ? takeParsed(req, options) : { body: undefined };
+  receiver.onBody(announced || req.httpVersionMajor >= 2 ? takeParsed(req, options) : { body: undefined });
 }
 
 function readUnread(
   req: IncomingMessage,
   announced: boolean,
-  options: ReadBodyOptions,
-): BodyOutcome | Promise<BodyOutcome> {
+  { limit, clock }: ReadBodyOptions,
+  receiver: BodyReceiver,
+): void {
   const encoding = req.headers["content-encoding"];
   const wrongEncoding = announced ? checkContentEncoding(encoding) : undefined;
-  if (wrongEncoding !== undefined) return { failure: wrongEncoding };
-  const reading = new BodyReader(req, options.limit, options.clock).read();
-  return announced && encoding === undefined ? reading : judgeAndDecode(reading, req, announced, options);
+  if (wrongEncoding !== undefined) return receiver.onBody({ failure: wrongEncoding });
+  if (announced && encoding === undefined) return new BodyReader(req, limit, clock, receiver).read();
+  const decoding: BodyReceiver = {
+    onBody: (raw) => void judgeAndDecode(raw, req, announced, limit).then((outcome) => receiver.onBody(outcome)),
+  };
+  new BodyReader(req, limit, clock, decoding).read();
 }
 
 async function judgeAndDecode(
-  reading: Promise<RawBody>,
+  raw: BodyOutcome,
   req: IncomingMessage,
   announced: boolean,
-  options: ReadBodyOptions,
+  limit: number,
 ): Promise<BodyOutcome> {
   const encoding = req.headers["content-encoding"];
-  const raw = await reading;
-  if ("failure" in raw || raw.body === undefined) return raw;
+  if ("failure" in raw || !(raw.body instanceof Uint8Array)) return raw;
   const wrongHead = announced ? undefined : (checkMediaType(req) ?? checkContentEncoding(encoding));
   if (wrongHead !== undefined) return { failure: wrongHead };
-  return decodeBody(raw.body, encoding, options.limit);
+  return decodeBody(raw.body, encoding, limit);
 }
 
 /** Parsers undo the content encoding, so that header says nothing about what they leave. */

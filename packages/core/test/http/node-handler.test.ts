@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createNodeHandler } from "../../src/http/node-handler.js";
 import type { NodeHandlerOptions } from "../../src/http/node-handler.js";
 import type { ServedGateway } from "../../src/http/served-gateway.js";
-import { abortSignalOf } from "../../src/request.js";
+import { abortSignalOf, type GatewayRequest } from "../../src/request.js";
 import { latch } from "../../src/testing/contract/latch.js";
 import { ask, headerOf, RawClient } from "../../src/testing/contract/raw-client.js";
 import type { RawRequest } from "../../src/testing/contract/raw-client.js";
@@ -313,13 +313,29 @@ describe("the host", () => {
 
   it("keeps a response that it has begun meanwhile", async () => {
     const body = new ScriptedBody().push("ours");
-    const url = await serve(releasing(body), {}, (handle, _, res) => {
+    const gateway = releasing(body);
+    let begin = (): void => undefined;
+    const asked: ServedGateway = Object.assign(Object.create(gateway), {
+      handle: (request: GatewayRequest) => (begin(), gateway.handle(request)),
+    });
+    const url = await serve(asked, {}, (handle, _, res) => {
+      begin = () => void res.write("theirs");
       handle();
-      res.write("theirs");
     });
     const client = await RawClient.send(url, messages);
     await body.left;
     expect(client.bytes.toString()).not.toContain("ours");
+  });
+
+  it("asks for nothing where it has begun a response before the body was read", async () => {
+    const gateway = releasing(new ScriptedBody().push("ours"));
+    const url = await serve(gateway, {}, (handle, req, res) => {
+      handle();
+      res.write("theirs");
+      req.on("end", () => res.end());
+    });
+    expect((await ask(url, messages)).body.toString()).toBe("theirs");
+    expect(gateway.requests).toEqual([]);
   });
 
   it("serves below a prefix, and nothing else", async () => {

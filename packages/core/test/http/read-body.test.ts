@@ -29,8 +29,11 @@ async function start(request: Partial<RawRequest>, { clock, before }: Setup = {}
   const outcome = new Promise<BodyOutcome>((resolve) => (settle = resolve));
   const url = await serving(async (req, res) => {
     const source = (await before?.(req)) ?? {};
-    settle(await readRequestBody(req, { limit, source, clock: clock ?? systemClock }));
-    res.end();
+    const onBody = (read: BodyOutcome): void => {
+      settle(read);
+      res.end();
+    };
+    readRequestBody(req, { limit, source, clock: clock ?? systemClock }, { onBody });
   });
   const headers = { "content-type": "application/json", ...request.headers };
   return { outcome, client: await RawClient.send(url, { path: "/", ...request, headers }) };
