@@ -29,6 +29,8 @@ export interface ReleasedEvent {
   readonly status: number;
   /** Lower-case names; what the adapter sets. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** The same as name, value, name, value, …: cheaper to be had and to be written. Absent: there is the record alone. */
+  readonly headerPairs?: readonly (string | readonly string[])[] | undefined;
   readonly body: ReleasedBody;
   /** `writeStallTimeoutMs` of the target that answered, in ms. Absent: the gateway's. */
   readonly writeStallTimeoutMs?: number | undefined;

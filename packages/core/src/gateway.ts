@@ -237,7 +237,7 @@ class DefaultGateway implements Gateway, RunOwner {
   }
 
   #listModels(request: GatewayRequest): ReleasedEvent {
-    const own = { [`${this.#config.headerPrefix}request-id`]: crypto.randomUUID() };
+    const own = [`${this.#config.headerPrefix}request-id`, crypto.randomUUID()];
     return modelList(this.#config.models, request, this.#since, own);
   }
 

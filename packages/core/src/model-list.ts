@@ -1,10 +1,11 @@
 /** `GET /v1/models`: the virtual models, in the shape that the client's SDK parses. */
 
-import type { AnswerHeaders } from "./answer.js";
+import { ReleasedAnswer } from "./answer.js";
 import type { ResolvedModel } from "./config/resolved.js";
 import type { ReleasedEvent } from "./events.js";
 import { StreamBody } from "./fallback/stream-body.js";
 import type { GatewayRequest } from "./request.js";
+import type { HeaderPairs } from "./response-headers.js";
 
 /** Nobody feeds a body that is complete. */
 const nothing = { pause(): void {}, resume(): void {}, cancel(): void {}, handedOver(): void {} };
@@ -18,7 +19,7 @@ export function modelList(
   models: readonly ResolvedModel[],
   request: GatewayRequest,
   since: number,
-  own: AnswerHeaders,
+  own: HeaderPairs,
 ): ReleasedEvent {
   const names = models.filter(({ pattern }) => !pattern).map(({ name }) => name);
   const anthropic = request.headers["anthropic-version"] !== undefined;
@@ -26,7 +27,7 @@ export function modelList(
     Buffer.from(JSON.stringify(anthropic ? anthropicList(names, since) : openaiList(names, since))),
   ]);
   body.finish({ type: "finish" });
-  return { type: "released", status: 200, headers: { ...own, "content-type": "application/json" }, body };
+  return new ReleasedAnswer(200, [...own, "content-type", "application/json"], body);
 }
 
 /** https://platform.openai.com/docs/api-reference/models/list */

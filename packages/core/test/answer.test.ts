@@ -1,16 +1,12 @@
 import { describe, expect, it } from "vitest";
-import {
-  failedEvent,
-  maskFailure,
-  releasedHeaders,
-  routingHeaders,
-  type RoutingFacts,
-  type TrailEntry,
-} from "../src/answer.js";
+import * as answer from "../src/answer.js";
+import { failedEvent, maskFailure, type ReleasedFacts, type RoutingFacts, type TrailEntry } from "../src/answer.js";
 import type { Failure } from "../src/errors.js";
 import { anthropicMessages } from "../src/gate/protocols/anthropic-messages.js";
 import { openaiChat } from "../src/gate/protocols/openai-chat.js";
 import { openaiResponses } from "../src/gate/protocols/openai-responses.js";
+import type { GateProtocol } from "../src/gate/protocols/protocol.js";
+import { headerRecord, type ResponseHeaders } from "../src/response-headers.js";
 import * as failures from "../src/gate/failures.js";
 
 function failure(status: number, own: Partial<Failure> = {}): Failure {
@@ -25,7 +21,20 @@ function failure(status: number, own: Partial<Failure> = {}): Failure {
 }
 
 function answered(own: Failure, upstream?: Record<string, string | string[]>, protocol = openaiChat) {
-  return failedEvent(protocol, own, upstream, {}, "req-1");
+  return failedEvent(protocol, own, upstream, [], "req-1");
+}
+
+function routingHeaders(own: RoutingFacts): Record<string, string | string[]> {
+  return headerRecord(answer.routingHeaders(own));
+}
+
+function releasedHeaders(
+  upstream: ResponseHeaders,
+  protocol: GateProtocol,
+  facts: ReleasedFacts,
+  own: Record<string, string>,
+): Record<string, string | string[]> {
+  return headerRecord(answer.releasedHeaders(upstream, protocol, facts, Object.entries(own).flat()));
 }
 
 function facts(own: Partial<RoutingFacts> = {}): RoutingFacts {

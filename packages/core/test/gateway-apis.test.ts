@@ -71,7 +71,8 @@ async function ask(
     parts.push(part);
     onPart?.(part);
   }
-  return { ...last, body: Buffer.concat(parts) };
+  const { headers } = last;
+  return { status: last.status, headers, body: Buffer.concat(parts) };
 }
 
 function stream(contentType: string, ...chunks: readonly (string | Uint8Array)[]): Script {

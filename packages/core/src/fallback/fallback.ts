@@ -3,7 +3,7 @@
  * Everything after release goes to the observers.
  */
 
-import { failedEvent, maskFailure, releasedHeaders } from "../answer.js";
+import { failedEvent, maskFailure, ReleasedAnswer, releasedHeaders } from "../answer.js";
 import type { Failure } from "../errors.js";
 import type { AttemptRejectEvent, AttemptStartEvent, FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
 import { clientAbort, internal } from "../gate/failures.js";
@@ -233,7 +233,7 @@ export class FallbackRun implements AttemptRun, Runner {
     const { writeStallTimeoutMs } = routed.target.timeouts;
     const answer = releasedHeaders(headers, protocol, facts, own);
     forgetRequest(this.#facts);
-    this.#released = { type: "released", status, headers: answer, body, writeStallTimeoutMs };
+    this.#released = new ReleasedAnswer(status, answer, body, writeStallTimeoutMs);
   }
 
   onBodyEnd(failed: Failure | undefined, left: Failure | undefined, cut: CutStream | undefined): void {

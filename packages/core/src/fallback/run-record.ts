@@ -1,10 +1,11 @@
 /** What is kept and told of one run: its trail, its last event, and the headers that say both to the client. */
 
-import { routingHeaders, type AnswerHeaders, type TrailEntry } from "../answer.js";
+import { routingHeaders, type TrailEntry } from "../answer.js";
 import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { TokenUsage } from "../gate/usage.js";
 import type { RecordedAttempt, Recorder } from "../observability/recorder.js";
+import type { HeaderPairs } from "../response-headers.js";
 import type { Resolution } from "../routing/router.js";
 import type { FallbackDeps, RunFacts } from "./run-facts.js";
 
@@ -76,7 +77,7 @@ export class RunRecord {
     this.#released = true;
   }
 
-  ownHeaders(holdMs: number, upstreamMs: number): AnswerHeaders {
+  ownHeaders(holdMs: number, upstreamMs: number): HeaderPairs {
     const { headerPrefix: prefix, exposeRouting: expose } = this.#config;
     const skipped = this.#skipped;
     return routingHeaders({

@@ -56,7 +56,16 @@ export class ByteBuffer {
 // the one that may be dropped, at the start of the stream, is dropped before.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
+interface NativeText extends Uint8Array {
+  toString(encoding?: "utf8", start?: number, end?: number): string;
+}
+
+const native = (globalThis as { readonly Buffer?: unknown }).Buffer as (new () => NativeText) | undefined;
+
 /** Invalid UTF-8 becomes U+FFFD. */
 export function decodeText(bytes: Uint8Array, start: number, end: number): string {
-  return start === end ? "" : decoder.decode(bytes.subarray(start, end));
+  if (start === end) return "";
+  // The same at half the cost: no view is made.
+  if (native !== undefined && bytes instanceof native) return bytes.toString("utf8", start, end);
+  return decoder.decode(bytes.subarray(start, end));
 }

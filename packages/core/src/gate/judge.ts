@@ -77,7 +77,8 @@ export class Judge {
   #note(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
     this.#onValue?.(value);
-    this.usage = mergeUsage(this.usage, readUsage(value));
+    const usage = readUsage(value);
+    if (usage !== undefined) this.usage = mergeUsage(this.usage, usage);
     this.responseModel ??= modelOf(value);
     const { sequence_number: sequence, response } = value as {
       sequence_number?: unknown;
@@ -91,9 +92,12 @@ export class Judge {
 
 function modelOf(value: object): string | undefined {
   const { model, modelVersion, response, message } = value as Record<string, unknown>;
-  const names = [model, modelVersion, stringAt(response, "model"), stringAt(message, "model")];
-  const name = names.find((candidate) => typeof candidate === "string" && candidate !== "") as string | undefined;
+  const name = named(model) ?? named(modelVersion) ?? stringAt(response, "model") ?? stringAt(message, "model");
   return name?.slice(0, maxModelLength);
+}
+
+function named(name: unknown): string | undefined {
+  return typeof name === "string" && name !== "" ? name : undefined;
 }
 
 function parse(data: string): unknown {

@@ -26,16 +26,23 @@ export function readUsage(value: unknown): TokenUsage | undefined {
   if ("eval_count" in value || "prompt_eval_count" in value) {
     return reported({ inputTokens: numberAt(value, "prompt_eval_count"), outputTokens: numberAt(value, "eval_count") });
   }
-  const found = holders(value).find((holder) => isObject(holder["usage"]) || isObject(holder["usageMetadata"]));
-  if (found === undefined) return undefined;
-  return isObject(found["usage"]) ? named(found["usage"]) : google(objectAt(found, "usageMetadata"));
+  // The value, a whole response or message in it, Groq's own member, Moonshot's choice: one after the other, since nearly
+  // every frame has none of them.
+  const holder =
+    holds(value) ??
+    holds(value["response"]) ??
+    holds(value["message"]) ??
+    holds(value["interaction"]) ??
+    holds(value["x_groq"]) ??
+    holds(arrayAt(value, "choices")[0]);
+  if (holder === undefined) return undefined;
+  const { usage } = holder;
+  return isObject(usage) ? named(usage) : google(objectAt(holder, "usageMetadata"));
 }
 
-/** Where a usage object may stand: the value, a whole response or message in it, Groq's own member, Moonshot's choice. */
-function holders(value: JsonObject): JsonObject[] {
-  const [choice] = arrayAt(value, "choices");
-  const inner = ["response", "message", "interaction", "x_groq"].map((key) => objectAt(value, key));
-  return [value, ...inner, isObject(choice) ? choice : {}];
+/** The value, if a usage object stands in it. */
+function holds(value: unknown): JsonObject | undefined {
+  return isObject(value) && (isObject(value["usage"]) || isObject(value["usageMetadata"])) ? value : undefined;
 }
 
 function named(usage: JsonObject): TokenUsage | undefined {
@@ -110,12 +117,23 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : known.reduce((total, part) => total + part, 0);
 }
 
+type Counts = { -readonly [Name in keyof TokenUsage]: TokenUsage[Name] };
+
 /** Fields with a plausible count only; undefined if there is none. */
 function reported(usage: TokenUsage): TokenUsage | undefined {
-  const counts = Object.entries(usage).filter(
-    ([, count]: [string, unknown]) => Number.isSafeInteger(count) && (count as number) >= 0,
-  );
-  return counts.length === 0 ? undefined : (Object.fromEntries(counts) as TokenUsage);
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const counts: Counts = {};
+  if (isCount(inputTokens)) counts.inputTokens = inputTokens;
+  if (isCount(outputTokens)) counts.outputTokens = outputTokens;
+  if (isCount(cachedTokens)) counts.cachedTokens = cachedTokens;
+  if (isCount(cacheWriteTokens)) counts.cacheWriteTokens = cacheWriteTokens;
+  if (isCount(reasoningTokens)) counts.reasoningTokens = reasoningTokens;
+  for (const _ in counts) return counts;
+  return undefined;
+}
+
+function isCount(count: number | undefined): count is number {
+  return Number.isSafeInteger(count) && (count as number) >= 0;
 }
 
 /** Usage is reported as running totals, in parts: the highest count is the last one. */

@@ -1,6 +1,6 @@
 /** Writes the gateway's answer to a `node:http` response (HTTP/1, or HTTP/2 through its compatibility API). */
 
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { ServerResponse, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.js";
 import type { FailedEvent, ReleasedEvent } from "../events.js";
 import { BodyPump } from "./body-pump.js";
@@ -32,7 +32,7 @@ export function respondReleased(event: ReleasedEvent, context: RespondContext): 
     clock,
   });
   try {
-    writeHead(event, context);
+    writeReleasedHead(event, context);
   } catch (error) {
     pump.close();
     throw error;
@@ -59,6 +59,14 @@ export function respondFailed(event: FailedEvent, context: RespondContext): void
   res.write(bytes);
   flush(res);
   void drainUnreadBody(req, clock).then(() => res.end());
+}
+
+/** A response whose `writeHead` was replaced gets the record: several packages that do so break on pairs. */
+function writeReleasedHead(event: ReleasedEvent, context: RespondContext): void {
+  const { res } = context;
+  const { status, headerPairs } = event;
+  if (headerPairs === undefined || res.writeHead !== ServerResponse.prototype.writeHead) writeHead(event, context);
+  else res.writeHead(status, headerPairs as string[]);
 }
 
 /** Headers that the host set before are kept: `writeHead` replaces only those it names. */

@@ -1,7 +1,7 @@
 /** The headers of a provider's answer that reach the client: an allow-list. */
 
 import { connectionOptions, isHeaderValue } from "../headers.js";
-import type { ResponseHeaders } from "../response-headers.js";
+import type { HeaderPairs, ResponseHeaders } from "../response-headers.js";
 
 export interface ResponseHeaderFacts {
   /** The body is a stream: caches and buffering proxies are told to let it through. */
@@ -27,34 +27,30 @@ const allowedPrefixes: readonly string[] = ["x-ratelimit-", "anthropic-ratelimit
 
 const headerName = /^[a-z0-9-]+$/;
 
-/**
- * A value that Node would refuse is dropped, since setting it would throw in the middle of an answer. The record is an
- * ordinary object: no name on the list is that of a member of every object.
- */
+/** A value that Node would refuse is dropped, since setting it would throw in the middle of an answer. */
 export function responseHeaders(
   upstream: ResponseHeaders,
   { streaming, failure, encoded }: ResponseHeaderFacts,
-): Record<string, string | string[]> {
-  const out: Record<string, string | string[]> = {};
+): HeaderPairs {
+  const out: HeaderPairs = [];
   const dropped = connectionOptions(upstream["connection"]);
   for (const name of Object.keys(upstream)) {
+    if (!isAllowed(name, failure, encoded) || dropped.has(name)) continue;
     const value = upstream[name];
-    if (value === undefined || dropped.has(name) || !isAllowed(name, failure, encoded)) continue;
     if (typeof value === "string") {
-      if (isHeaderValue(value)) out[name] = value;
-      continue;
-    }
-    const valid = value.filter(isHeaderValue);
-    const [first] = valid;
-    if (first === undefined) continue;
-    // A second content type is a mistake of the provider, and would be one of ours.
-    out[name] = valid.length === 1 || name === "content-type" ? first : valid;
+      if (isHeaderValue(value)) out.push(name, value);
+    } else if (value !== undefined) pushAll(name, value, out);
   }
-  if (streaming) {
-    out["cache-control"] = "no-cache, no-transform";
-    out["x-accel-buffering"] = "no";
-  }
+  if (streaming) out.push("cache-control", "no-cache, no-transform", "x-accel-buffering", "no");
   return out;
+}
+
+function pushAll(name: string, values: readonly string[], out: HeaderPairs): void {
+  const valid = values.filter(isHeaderValue);
+  const [first] = valid;
+  if (first === undefined) return;
+  // A second content type is a mistake of the provider, and would be one of ours.
+  out.push(name, valid.length === 1 || name === "content-type" ? first : valid);
 }
 
 /** Of names by the lists alone. Bounded, since a provider may send any name. */

@@ -1,8 +1,15 @@
 import { validateHeaderValue } from "node:http";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ResponseHeaders } from "../../src/response-headers.js";
-import { responseHeaders } from "../../src/upstream/response-headers.js";
+import { headerRecord, type ResponseHeaders } from "../../src/response-headers.js";
+import * as answered from "../../src/upstream/response-headers.js";
+
+function responseHeaders(
+  upstream: ResponseHeaders,
+  facts: answered.ResponseHeaderFacts,
+): Record<string, string | string[]> {
+  return headerRecord(answered.responseHeaders(upstream, facts));
+}
 
 const plain = { streaming: false, failure: false, encoded: false };
 

@@ -32,11 +32,17 @@ const failedReasons = new Set(["error", "insufficient_system_resource"]);
 const failedNativeReasons = new Set(["error", "network_error"]);
 
 function isOutput(choice: unknown): boolean {
+  if (!isObject(choice)) return false;
+  const { message, delta } = choice;
   // A `message` stands only in an answer that is not streamed.
-  if (isObject(choice) && isObject(choice["message"])) return true;
-  const delta = objectAt(choice, "delta");
-  if (arrayAt(delta, "tool_calls").length > 0 || isObject(delta["function_call"])) return true;
-  return outputFields.some((field) => hasContent(delta[field]));
+  if (isObject(message)) return true;
+  if (!isObject(delta)) return false;
+  // What nearly every delta has.
+  const { content, tool_calls: calls } = delta;
+  if (typeof content === "string" && content !== "") return true;
+  if ((Array.isArray(calls) && calls.length > 0) || isObject(delta["function_call"])) return true;
+  for (const field of outputFields) if (field in delta && hasContent(delta[field])) return true;
+  return false;
 }
 
 /** Cohere's own events have one delta and no choices: `{"type": "content-delta", "delta": {"message": {…}}}`. */
@@ -49,8 +55,13 @@ function choicesOf(value: JsonObject): readonly unknown[] {
 
 /** The reason that says most: an outcome before a plain stop. Older Ollama sends an empty string on every chunk. */
 function finishReason(choices: readonly unknown[]): string | undefined {
-  const reasons = choices.map((choice) => stringAt(choice, "finish_reason")).filter((reason) => reason !== undefined);
-  return reasons.find((reason) => reason !== "stop") ?? reasons[0];
+  let first: string | undefined;
+  for (const choice of choices) {
+    const reason = stringAt(choice, "finish_reason");
+    if (reason !== undefined && reason !== "stop") return reason;
+    first ??= reason;
+  }
+  return first;
 }
 
 function failedReason(choices: readonly unknown[]): string | undefined {
