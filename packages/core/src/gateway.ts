@@ -130,7 +130,7 @@ class DefaultGateway implements Gateway, RunOwner {
       store,
       clock,
       epochOffset: wallClock() - clock.now(),
-      wantsUsage: needsLatency(config),
+      measures: needsLatency(config),
     });
     this.#deps = {
       config,

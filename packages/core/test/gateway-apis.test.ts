@@ -71,8 +71,7 @@ async function ask(
     parts.push(part);
     onPart?.(part);
   }
-  const { headers } = last;
-  return { status: last.status, headers, body: Buffer.concat(parts) };
+  return { status: last.status, headers: last.headers, body: Buffer.concat(parts) };
 }
 
 function stream(contentType: string, ...chunks: readonly (string | Uint8Array)[]): Script {

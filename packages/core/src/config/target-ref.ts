@@ -31,5 +31,6 @@ export function nameProblem(name: string): string | undefined {
 
 /** Whether `name` is the pattern itself or, for a pattern that ends in `*`, begins with what stands before the `*`. */
 export function matchesName(pattern: string, name: string): boolean {
+  if (pattern === "*") return true;
   return isPattern(pattern) ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }

@@ -90,7 +90,7 @@ function attemptSpec(
     maxHeldBytes: config.gate.maxHeldBytes,
     onMidStreamFailure: config.onMidStreamFailure ?? protocol.onMidStreamFailure,
     detached: facts.detached,
-    readUsage: record.observed || health.wantsUsage,
+    readUsage: record.observed || health.measures,
     onValue: facts.route.issuesIds === true ? (value) => router.issued(routed, value) : undefined,
   };
 }

@@ -7,7 +7,7 @@ import type { Failure } from "../errors.js";
 import type { TraceHeaders } from "../observability/observer.js";
 import { abortSignalOf } from "../request.js";
 import { badRequest } from "../request-failures.js";
-import { encodeBody, modelKey } from "../routing/request-body.js";
+import { encodeBody, modelKey, says } from "../routing/request-body.js";
 import type { RoutedTarget } from "../routing/resolve.js";
 import { queryOf } from "../routing/routes.js";
 import { upstreamPath } from "../upstream/path.js";
@@ -52,7 +52,7 @@ export function targetRequest(
   const query = queryOf(request.url);
   const path = upstreamPath(provider, { route: route.path, model, id: route.id, query });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
-  const body = route.id === undefined ? encodeBody(facts.body, bodyEdits(facts, target, model)) : undefined;
+  const body = route.id === undefined ? targetBody(facts, target, model) : undefined;
   const unauthorized = { method: request.method, path, body };
   const { apiKey, sign } = provider;
   if (typeof apiKey === "function" || sign !== undefined)
@@ -136,6 +136,14 @@ function unsendable({ source, message, invalidHeader }: InvalidHeader): Failure 
 /** What a host's function for the key is told. Made only where there is one: its signal is dear. */
 function contextOf({ requestId, request, signal }: RunFacts, provider: string, model: string): RequestContext {
   return { requestId, provider, model, identity: request.identity, signal: abortSignalOf(signal) };
+}
+
+function targetBody(facts: RunFacts, target: ResolvedTarget, model: string): Uint8Array {
+  const { route, body } = facts;
+  const changesNothing = target.overrideParams === undefined && target.dropParams.length === 0;
+  if (changesNothing && route.model === undefined && says(body, modelKey(route.protocol, body.value), model))
+    return body.bytes;
+  return encodeBody(body, bodyEdits(facts, target, model));
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */

@@ -23,8 +23,8 @@ export interface HealthOptions {
   readonly clock: Clock;
   /** Epoch ms minus the time of the clock. */
   readonly epochOffset: number;
-  /** A route goes by latency: token usage is read also where nobody observes. */
-  readonly wantsUsage: boolean;
+  /** A route goes by latency: it is measured, and token usage is read also where nobody observes. */
+  readonly measures: boolean;
 }
 
 export class Health {
@@ -35,8 +35,8 @@ export class Health {
     this.#options = options;
   }
 
-  get wantsUsage(): boolean {
-    return this.#options.wantsUsage;
+  get measures(): boolean {
+    return this.#options.measures;
   }
 
   /** Epoch ms on a monotonic scale: what the store and the accounts count in. */
@@ -70,7 +70,7 @@ export class Health {
   begin(target: string): AttemptHealth {
     const account = this.#account(target);
     const now = this.now();
-    account.latency.begin(now);
+    if (this.#options.measures) account.latency.begin(now);
     return new AttemptHealth(this, account, account.cooldown?.begin(now));
   }
 
@@ -123,6 +123,7 @@ export class AttemptHealth {
 
   /** The answer came to its end. */
   measured(sample: LatencySample): void {
+    if (!this.#health.measures) return;
     this.#account.latency.add(this.#health.now(), sample);
   }
 }

@@ -27,7 +27,8 @@ export class RollingWindow {
       this.#buckets.push(bucket);
       this.#expire(index);
     }
-    for (const [field, value] of values.entries()) bucket.sums[field] = (bucket.sums[field] ?? 0) + value;
+    for (let field = 0; field < values.length; field += 1)
+      bucket.sums[field] = (bucket.sums[field] ?? 0) + (values[field] ?? 0);
   }
 
   sums(now: number): number[] {

@@ -13,17 +13,37 @@ export interface ControlHeaders {
   readonly providerName: string | undefined;
 }
 
+interface Names {
+  readonly prefix: string;
+  readonly ttftTimeoutMs: string;
+  readonly requestTimeout: string;
+  readonly providerName: string;
+}
+
+/** Of the last prefix: nearly every process has one. */
+let names: Names = namesOf("x-tfy-");
+
+function namesOf(prefix: string): Names {
+  return {
+    prefix,
+    ttftTimeoutMs: `${prefix}ttft-timeout-ms`,
+    requestTimeout: `${prefix}request-timeout`,
+    providerName: `${prefix}provider-name`,
+  };
+}
+
 /** @returns the values, or a 400 that names the header and what would be right */
 export function readControlHeaders(
   headers: GatewayRequest["headers"],
   prefix: string,
   streaming: boolean,
 ): ControlHeaders | Failure {
-  const ttftTimeoutMs = streaming ? milliseconds(headers, `${prefix}ttft-timeout-ms`) : undefined;
+  if (names.prefix !== prefix) names = namesOf(prefix);
+  const ttftTimeoutMs = streaming ? milliseconds(headers, names.ttftTimeoutMs) : undefined;
   if (typeof ttftTimeoutMs === "object") return ttftTimeoutMs;
-  const requestTimeoutMs = milliseconds(headers, `${prefix}request-timeout`);
+  const requestTimeoutMs = milliseconds(headers, names.requestTimeout);
   if (typeof requestTimeoutMs === "object") return requestTimeoutMs;
-  const providerName = plainName(headers, `${prefix}provider-name`);
+  const providerName = plainName(headers, names.providerName);
   if (typeof providerName === "object") return providerName;
   return { ttftTimeoutMs, requestTimeoutMs, providerName };
 }

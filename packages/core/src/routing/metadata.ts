@@ -22,6 +22,7 @@ export function readMetadata(
 ): Metadata | Failure {
   const name = `${prefix}metadata`;
   const header = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  if (header === undefined && identity?.metadata === undefined) return none;
   const own = Object.entries(identity?.metadata ?? {}).filter(([, value]) => typeof value === "string");
   if (header === undefined) return own.length === 0 ? none : new Map(own);
   const values = typeof header === "string" ? parse(header) : undefined;

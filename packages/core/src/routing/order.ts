@@ -16,6 +16,7 @@ export function orderTargets(
   health: Measured,
   random: () => number,
 ): readonly RoutedTarget[] {
+  if (targets.length === 1) return targets;
   switch (routing) {
     case "priority":
       return behindCutoff(byPriority(targets), health);

@@ -17,6 +17,9 @@ export interface RequestBody {
 /** Of a request that has none. */
 export const emptyBody: RequestBody = { value: {}, bytes: undefined };
 
+/** Throws for what is no UTF-8. Without a state between two bodies. */
+const strictly = new TextDecoder("utf-8", { fatal: true });
+
 export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Failure {
   if (body === undefined) return badRequest("The request has no body. Send a JSON object.");
   if (!(body instanceof Uint8Array)) {
@@ -27,7 +30,7 @@ export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Fai
     return badRequest("The request body is nested too deeply, or holds too many objects and arrays.");
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    value = JSON.parse(strictly.decode(body));
   } catch {
     return badRequest("The request body is not valid JSON.");
   }
@@ -54,16 +57,28 @@ export function encodeBody(body: RequestBody, edits: JsonEdits): Uint8Array {
     // Own keys only: a `__proto__` member of the client's JSON stays data. A member that is undefined is not written.
     return Buffer.from(JSON.stringify(Object.fromEntries([...Object.entries(body.value), ...changes])));
   }
-  // Of two members of one name the parser here took the last. A provider's may take the first: both are set.
   for (const [key, value] of edits) if (value !== undefined && isRepeated(body.bytes, key)) changes.set(key, value);
   if (changes.size === 0) return body.bytes;
   return Buffer.from(editJsonObject(new TextDecoder().decode(body.bytes), changes));
 }
 
-/** Whether the name may stand more than once: a cheap look that may also find it in depth. */
+/** Whether the body says this already, in its bytes too: they need not be touched then. */
+export function says(body: RequestBody, key: string, value: string): body is RequestBody & { bytes: Uint8Array } {
+  return body.bytes !== undefined && body.value[key] === value && !isRepeated(body.bytes, key);
+}
+
+const quoted = new Map([
+  ["model", Buffer.from('"model"')],
+  ["agent", Buffer.from('"agent"')],
+]);
+
+/**
+ * Whether the name may stand more than once: a cheap look that may also find it in depth. Of two members of one name the
+ * parser here took the last, and a provider's may take the first.
+ */
 function isRepeated(bytes: Uint8Array, key: string): boolean {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const name = JSON.stringify(key);
+  const text = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const name = quoted.get(key) ?? Buffer.from(JSON.stringify(key));
   const first = text.indexOf(name);
   return first !== -1 && text.includes(name, first + name.length);
 }

@@ -2,7 +2,7 @@
 
 import { directTarget } from "../config/direct-target.js";
 import type { Routing } from "../config/model-config.js";
-import type { ResolvedConfig, ResolvedSticky, ResolvedTarget } from "../config/resolved.js";
+import type { ResolvedConfig, ResolvedModel, ResolvedSticky, ResolvedTarget } from "../config/resolved.js";
 import { matchesName, parseTargetRef } from "../config/target-ref.js";
 import { matchRule, type RuleFacts } from "./rules.js";
 
@@ -29,7 +29,12 @@ export interface Destination {
 /** Rules first, then virtual models, then `provider/model`. Undefined: there is no such model for this client. */
 export function findDestination(config: ResolvedConfig, facts: RuleFacts): Destination | undefined {
   const { requested } = facts;
-  const model = config.models.find((candidate) => matchesName(candidate.name, requested));
+  let model: ResolvedModel | undefined;
+  for (const candidate of config.models) {
+    if (!matchesName(candidate.name, requested)) continue;
+    model = candidate;
+    break;
+  }
   const rule = matchRule(config.rules, facts);
   if (rule !== undefined) {
     return {
@@ -40,11 +45,7 @@ export function findDestination(config: ResolvedConfig, facts: RuleFacts): Desti
       sticky: undefined,
     };
   }
-  if (model !== undefined) {
-    const { name, routing, sticky } = model;
-    const targets = model.targets.map((target) => routed(target, requested));
-    return { name, rule: undefined, routing, targets, sticky };
-  }
+  if (model !== undefined) return destinationOf(model, requested);
   const ref = parseTargetRef(requested);
   const target = ref === undefined ? undefined : directTarget(config, ref.provider, ref.model);
   if (target === undefined) return undefined;
@@ -55,6 +56,24 @@ export function findDestination(config: ResolvedConfig, facts: RuleFacts): Desti
     targets: [routed(target, requested)],
     sticky: undefined,
   };
+}
+
+/** By the name that was asked for. Clients choose the names that a pattern matches: the map begins anew when it is full. */
+const destinations = new WeakMap<ResolvedModel, Map<string, Destination>>();
+const maxNames = 256;
+
+function destinationOf(model: ResolvedModel, requested: string): Destination {
+  let known = destinations.get(model);
+  if (known === undefined) destinations.set(model, (known = new Map()));
+  let destination = known.get(requested);
+  if (destination === undefined) {
+    const { name, routing, sticky } = model;
+    const targets = model.targets.map((target) => routed(target, requested));
+    destination = { name, rule: undefined, routing, targets, sticky };
+    if (known.size >= maxNames) known.clear();
+    known.set(requested, destination);
+  }
+  return destination;
 }
 
 export function routed(target: ResolvedTarget, requested: string): RoutedTarget {

@@ -66,6 +66,18 @@ export interface RouterParts {
   readonly random: () => number;
 }
 
+interface Eligible {
+  readonly eligible: readonly RoutedTarget[];
+  readonly skipped: readonly SkippedTarget[];
+}
+
+const none: readonly SkippedTarget[] = [];
+
+/** Whether the target serves the API, whatever the metadata of the request is. */
+function servesAny({ target }: RoutedTarget, protocol: ProtocolName): boolean {
+  return target.provider.protocols.has(protocol) && target.metadataMatch.length === 0;
+}
+
 export class Router {
   readonly #parts: RouterParts;
   readonly #sessions = new StickySessions();
@@ -134,7 +146,8 @@ export class Router {
     for (const key of issuedKeys(value)) this.#parts.store.setHolder(key, target.id);
   }
 
-  #eligible({ targets }: Destination, facts: RoutingFacts): { eligible: RoutedTarget[]; skipped: SkippedTarget[] } {
+  #eligible({ targets }: Destination, facts: RoutingFacts): Eligible {
+    if (targets.every((target) => servesAny(target, facts.protocol))) return { eligible: targets, skipped: none };
     const eligible: RoutedTarget[] = [];
     const skipped: SkippedTarget[] = [];
     for (const target of targets) {

@@ -98,12 +98,17 @@ export function matchRoute(
 ): Route | undefined {
   const query = url.indexOf("?");
   const path = query === -1 ? url : url.slice(0, query);
+  const fixed = method === "POST" ? fixedEndpoint(path, mounted) : undefined;
+  if (fixed !== undefined) return served.has(fixed.protocol) ? fixed : undefined;
   const other = matchModels(method, path, mounted, served) ?? matchStored(method, path, mounted);
   if (other !== undefined) return served.has(other.protocol) ? other : undefined;
-  if (method !== "POST") return undefined;
-  const fixed = endpoints.find((endpoint) => endpoint.path === path || (mounted && endpoint.short === path));
-  const route = fixed ?? matchModelRoute(path, mounted);
+  const route = method === "POST" ? matchModelRoute(path, mounted) : undefined;
   return route !== undefined && served.has(route.protocol) ? route : undefined;
+}
+
+function fixedEndpoint(path: string, mounted: boolean): Route | undefined {
+  for (const endpoint of endpoints) if (endpoint.path === path || (mounted && endpoint.short === path)) return endpoint;
+  return undefined;
 }
 
 /** The list of the virtual models, for SDKs of both shapes. */

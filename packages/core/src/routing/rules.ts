@@ -13,6 +13,7 @@ export interface RuleFacts {
 }
 
 export function matchRule(rules: readonly ResolvedRule[], facts: RuleFacts): ResolvedRule | undefined {
+  if (rules.length === 0) return undefined;
   return rules.find(({ when: { subjects, models, metadata } }) => {
     if (subjects !== undefined && (facts.subject === undefined || !subjects.has(facts.subject))) return false;
     if (models !== undefined && !models.some((name) => matchesName(name, facts.requested))) return false;

@@ -5,6 +5,8 @@ import type { Peer } from "../request.js";
 
 export class LocalEnds {
   readonly #ends = new Set<string>();
+  /** How many of them have each port of ours: the first look, since nearly every client has none of these. */
+  readonly #ports = new Map<number, number>();
 
   /** Until the socket closes. */
   add(socket: Socket): void {
@@ -12,11 +14,21 @@ export class LocalEnds {
     if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined) return;
     const key = keyOf({ address, port, serverAddress, serverPort });
     this.#ends.add(key);
-    socket.once("close", () => this.#ends.delete(key));
+    this.#count(port, 1);
+    socket.once("close", () => {
+      this.#ends.delete(key);
+      this.#count(port, -1);
+    });
   }
 
   has(peer: Peer): boolean {
-    return this.#ends.has(keyOf(peer));
+    return this.#ports.has(peer.port) && this.#ends.has(keyOf(peer));
+  }
+
+  #count(port: number, change: number): void {
+    const count = (this.#ports.get(port) ?? 0) + change;
+    if (count === 0) this.#ports.delete(port);
+    else this.#ports.set(port, count);
   }
 }
 

@@ -15,7 +15,7 @@ function measured(streaming: boolean, tell: (recorder: HealthRecorder) => void):
     store: new MemoryHealthStore(),
     clock,
     epochOffset: 0,
-    wantsUsage: true,
+    measures: true,
   });
   tell(new HealthRecorder(health.begin("a/x"), streaming, { onCooldown: () => undefined }));
   return health.latency("a/x");

@@ -11,7 +11,7 @@ function health(cooldown: typeof policy | false = policy): { health: Health; clo
   const clock = new ManualClock();
   const store = new MemoryHealthStore();
   return {
-    health: new Health({ cooldown, store, clock, epochOffset: 1_800_000_000_000, wantsUsage: false }),
+    health: new Health({ cooldown, store, clock, epochOffset: 1_800_000_000_000, measures: true }),
     clock,
     store,
   };

@@ -73,7 +73,7 @@ export class Simulation {
     this.#behaviours = behaviours;
     const store = new MemoryHealthStore();
     const clock = { now: () => this.now, setTimer: () => ({ cancel: () => undefined }) };
-    this.health = new Health({ cooldown: resolved.cooldown, store, clock, epochOffset: 0, wantsUsage: true });
+    this.health = new Health({ cooldown: resolved.cooldown, store, clock, epochOffset: 0, measures: true });
     this.#router = new Router({ config: resolved, health: this.health, store, random: this.#random });
   }
 
