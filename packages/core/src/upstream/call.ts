@@ -43,8 +43,6 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #informational = 0;
   /** A byte of a response was seen. */
   #answered = false;
-  /** The first chunk was handed over. */
-  #begun = false;
   readonly #held = new JoinedChunks();
   /** The answer ended while the reader paused. */
   #ended = false;
@@ -180,12 +178,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // Resuming a parser can yield an empty chunk.
     if (chunk.length === 0 || this.#handler === undefined) return;
-    if (this.#begun || this.#paused) this.#hold(chunk);
-    else this.#deliver(chunk);
-  }
-
-  /** The first chunk of an answer must not wait; the others of one read are one to all that follows, and one write. */
-  #hold(chunk: Uint8Array): void {
+    // All that one read of the socket brings is one chunk to what follows, and one write: it waits for the end of the read.
     if (this.#held.bytes + chunk.length > maxJoinedBytes && !this.#paused) this.#flush();
     if (this.#held.bytes === 0) process.nextTick(deliverHeld, this);
     this.#held.push(chunk);
@@ -213,7 +206,6 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   #deliver(chunk: Uint8Array): void {
     const handler = this.#handler;
     if (handler === undefined) return;
-    this.#begun = true;
     this.runInAsyncScope(handler.onData, handler, chunk);
   }
 
