@@ -8,7 +8,6 @@ export interface GatewayContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly request: object;
-  readonly response: { set(field: string, value: string | string[]): void };
   readonly method: string;
   readonly url: string;
   readonly originalUrl: string;

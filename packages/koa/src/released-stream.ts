@@ -1,10 +1,9 @@
-/** A released body as the stream that Koa sends to the client. */
+/** A released body as what stands in `ctx.body`: sent by itself, or read as a stream by whoever wraps it. */
 
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { BodyPump } from "@first-chunk/core";
+import { BodyPump, breakConnection, ResponseOutlet } from "@first-chunk/core";
 import type { ClientConnection, Clock, Closable, Outlet, ReleasedBody } from "@first-chunk/core";
-import { BufferOutlet, DirectOutlet } from "./stream-outlets.js";
 
 export interface ReleasedStreamOptions {
   readonly body: ReleasedBody;
@@ -16,8 +15,8 @@ export interface ReleasedStreamOptions {
 }
 
 /**
- * Koa pipes it into the response, and then the bytes go there at once: no second buffer, which would cost as much as the
- * relay itself. For everybody else, such as a middleware that wraps the body, it is the `Readable` that it looks like.
+ * Left alone it goes into the response by `send()`, without a second buffer, which would cost as much as the relay itself.
+ * For everybody else, such as a middleware that wraps the body, it is the `Readable` that it looks like.
  *
  * Not `Readable.from(generator)`: its `finally` does not run when the client leaves while the provider is silent, and
  * the provider would go on generating. No `PassThrough` either: a second buffer would hide the back-pressure.
@@ -44,13 +43,17 @@ export class ReleasedStream extends Readable implements Closable {
     this.destroy();
   }
 
-  override pipe<T extends NodeJS.WritableStream>(destination: T, options?: { end?: boolean }): T {
-    const { res } = this.#options;
-    if (!Object.is(destination, res) || !this.#untouched) return super.pipe(destination, options);
-    this.#pump = this.#pumpTo(new DirectOutlet(this, res, options?.end !== false));
-    // Not at once: the caller has yet to listen for the end.
-    process.nextTick(start, this.#pump);
-    return destination;
+  /** Writes it into the response. False, and nothing is done, where somebody reads it as a stream. */
+  send(): boolean {
+    const isUntouched =
+      this.#pump === undefined &&
+      !this.destroyed &&
+      this.readableFlowing === null &&
+      this.listenerCount("readable") === 0;
+    if (!isUntouched) return false;
+    this.#pump = this.#pumpTo(new DirectOutlet(this, this.#options.res));
+    this.#pump.start();
+    return true;
   }
 
   /** Called by Node when a reader wants more; the first call comes when it begins. */
@@ -75,22 +78,59 @@ export class ReleasedStream extends Readable implements Closable {
     return chunk;
   }
 
-  /** Nobody else reads it, or has asked to. */
-  get #untouched(): boolean {
-    return (
-      this.#pump === undefined &&
-      !this.destroyed &&
-      this.readableFlowing === null &&
-      this.listenerCount("readable") === 0
-    );
-  }
-
   #pumpTo(outlet: Outlet): BodyPump {
     const { body, res, writeStallTimeoutMs, clock } = this.#options;
     return new BodyPump({ body, outlet, res, writeStallTimeoutMs, clock });
   }
 }
 
-function start(pump: BodyPump): void {
-  pump.start();
+/** Past the stream, which ends without ever having held a byte. */
+class DirectOutlet extends ResponseOutlet {
+  readonly #stream: Readable;
+
+  constructor(stream: Readable, res: ServerResponse) {
+    super(res);
+    this.#stream = stream;
+  }
+
+  override finish(last: Uint8Array | undefined): void {
+    super.finish(last);
+    this.#stream.push(null);
+    // Nobody reads it, so it would not tell.
+    this.#stream.emit("end");
+    this.#stream.destroy();
+  }
+}
+
+/** For readers other than the response: through the buffer of the stream. */
+class BufferOutlet implements Outlet {
+  readonly #stream: Readable;
+  readonly #res: ServerResponse;
+  #broken = false;
+
+  constructor(stream: Readable, res: ServerResponse) {
+    this.#stream = stream;
+    this.#res = res;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#stream.push(bytes);
+  }
+
+  finish(last: Uint8Array | undefined): void {
+    if (last !== undefined) this.#stream.push(last);
+    this.#stream.push(null);
+  }
+
+  fail(): void {
+    this.#broken = true;
+    this.wasRead();
+  }
+
+  /** The stream itself neither ends nor errs: Koa would end the response, or report a failure that is known. */
+  wasRead(): void {
+    if (!this.#broken || this.#stream.readableLength > 0) return;
+    this.#broken = false;
+    breakConnection(this.#res);
+  }
 }

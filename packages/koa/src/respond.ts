@@ -1,5 +1,6 @@
 /** Puts the gateway's answer on a Koa context. Koa sends it once the middleware before this one is done. */
 
+import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { drainUnreadBody, hasUnreadBody } from "@first-chunk/core";
 import type { ClientConnection, Clock, FailedEvent, ReleasedEvent } from "@first-chunk/core";
@@ -20,16 +21,38 @@ export function respondReleased(event: ReleasedEvent, context: RespondContext): 
   const { body, writeStallTimeoutMs = context.writeStallTimeoutMs } = event;
   const stream = new ReleasedStream({ body, res: ctx.res, client, writeStallTimeoutMs, clock });
   try {
-    setHead(ctx, event);
+    ctx.status = event.status;
+    setReleasedHead(ctx.res, event);
     // koa-compress would keep each event until its buffer is full.
     ctx.compress = false;
     ctx.body = stream;
+    Object.defineProperty(ctx, "respond", sendsItself);
   } catch (error) {
     stream.destroy();
     throw error;
   }
   client.answer();
 }
+
+/** A response without a body, whatever stands in `ctx.body`. */
+const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/**
+ * `ctx.respond === false` tells Koa that the response is sent by somebody else, and Koa asks only when all middleware is
+ * done. In place of the `pipeline()` of Koa 3, which costs more than all that the gateway does for a request. Where the
+ * body was replaced or wrapped, or there is to be none, Koa responds as ever.
+ */
+const sendsItself: PropertyDescriptor & ThisType<GatewayContext> = {
+  configurable: true,
+  get() {
+    const { body } = this;
+    const sends = body instanceof ReleasedStream && this.writable && this.method !== "HEAD" && !bodiless.has(this.status);
+    return !(sends && body.send());
+  },
+  set(value: unknown) {
+    Object.defineProperty(this, "respond", { value, configurable: true, enumerable: true, writable: true });
+  },
+};
 
 export function respondFailed(event: FailedEvent, context: RespondContext): void {
   if (!canAnswer(context)) return;
@@ -72,15 +95,18 @@ export class ResponseTakenError extends Error {
   }
 }
 
+function setReleasedHead(res: ServerResponse, { headerPairs, headers }: ReleasedEvent): void {
+  const pairs = headerPairs ?? Object.entries(headers).flat(1);
+  for (let at = 0; at < pairs.length; at += 2) res.setHeader(pairs[at] as string, pairs[at + 1] as string | string[]);
+}
+
 function setHead(ctx: GatewayContext, { status, headers }: Pick<ReleasedEvent, "status" | "headers">): void {
   // Status and headers before the body: Koa fills in what is missing when the body is set.
   ctx.status = status;
-  const { response } = ctx;
   for (const name of Object.keys(headers)) {
     // HTTP/2 has no such header.
     if (name === "connection" && ctx.req.httpVersionMajor >= 2) continue;
-    const value = headers[name] as string | readonly string[];
-    response.set(name, typeof value === "string" ? value : [...value]);
+    ctx.res.setHeader(name, headers[name] as string | string[]);
   }
 }
 
