@@ -18,12 +18,12 @@ export class BodyReader {
   readonly #req: IncomingMessage;
   readonly #limit: number;
   readonly #clock: Clock;
-  readonly #chunks: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
   #bytes = 0;
   #bytesBeforeSpan = 0;
   #timer: Timer | undefined;
-  #settled = false;
-  readonly #receiver: BodyReceiver;
+  /** Undefined once it has the body. */
+  #receiver: BodyReceiver | undefined;
 
   /** @param limit in bytes, as they are sent */
   constructor(req: IncomingMessage, limit: number, clock: Clock, receiver: BodyReceiver) {
@@ -36,11 +36,10 @@ export class BodyReader {
   /** After a failure nothing more is read. */
   read(): void {
     if (Number(this.#req.headers["content-length"]) > this.#limit) {
-      return this.#receiver.onBody({ failure: bodyTooLarge(this.#limit) });
+      return this.#receiver?.onBody({ failure: bodyTooLarge(this.#limit) });
     }
     this.#req.on("data", this.#onData);
     this.#req.on("end", this.#onEnd);
-    this.#req.on("error", this.#onLeft);
     // "close" comes after "end", and alone where the client left.
     this.#req.on("close", this.#onLeft);
     watchLater(this);
@@ -48,7 +47,7 @@ export class BodyReader {
 
   /** @internal */
   watch(): void {
-    if (!this.#settled) this.#startSpan();
+    if (this.#receiver !== undefined) this.#startSpan();
   }
 
   readonly #onData = (data: Uint8Array | string): void => {
@@ -64,8 +63,8 @@ export class BodyReader {
     else this.#finish({ body: this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#bytes) });
   };
 
-  readonly #onLeft = (error?: unknown): void => {
-    this.#finish({ failure: clientLeft(error) });
+  readonly #onLeft = (): void => {
+    if (this.#receiver !== undefined) this.#finish({ failure: clientLeft(this.#req.errored ?? undefined) });
   };
 
   readonly #onSpanEnd = (): void => {
@@ -79,17 +78,22 @@ export class BodyReader {
   }
 
   #finish(outcome: BodyOutcome): void {
-    this.#settled = true;
+    const receiver = this.#receiver;
+    if (receiver === undefined) return;
+    this.#receiver = undefined;
     this.#timer?.cancel();
-    this.#req.off("data", this.#onData);
-    this.#req.off("end", this.#onEnd);
-    this.#req.off("error", this.#onLeft);
-    this.#req.off("close", this.#onLeft);
-    if ("failure" in outcome) this.#req.pause();
-    this.#chunks.length = 0;
-    this.#receiver.onBody(outcome);
+    // After the end nothing is told any more but "close", and the request is gone with its response: taking the listeners
+    // back would cost as much as the reading did.
+    if ("failure" in outcome) {
+      this.#req.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onLeft);
+      this.#req.pause();
+    }
+    this.#chunks = none;
+    receiver.onBody(outcome);
   }
 }
+
+const none: Uint8Array[] = [];
 
 const unwatched: BodyReader[] = [];
 

@@ -1,6 +1,7 @@
 /** Whether the client is still there. */
 
 import type { ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
 import type { ClientSignal } from "../request.js";
 import { http2StreamOf } from "./break-connection.js";
 
@@ -18,6 +19,9 @@ type Listener = () => void;
  */
 export class ClientConnection implements ClientSignal {
   readonly #res: ServerResponse;
+  /** Of a response over HTTP/2, which answers for it. */
+  readonly #stream: ServerHttp2Stream | undefined;
+  #closed = false;
   #aborted = false;
   #answered = false;
   /** Nearly always there is none or one, which is kept without a list. */
@@ -28,10 +32,12 @@ export class ClientConnection implements ClientSignal {
 
   constructor(res: ServerResponse) {
     this.#res = res;
+    this.#stream = http2StreamOf(res);
     // A write to a connection that is gone is reported here; "close" tells the same.
     res.on("error", ignore);
+    this.#closed = this.#stream === undefined && res.closed;
     if (this.gone) this.#aborted = true;
-    else res.on("close", () => this.#closed());
+    else res.on("close", () => this.#onClose());
   }
 
   /** The client left before it was answered. */
@@ -61,13 +67,14 @@ export class ClientConnection implements ClientSignal {
 
   /** Nothing can be sent any more. */
   get gone(): boolean {
-    const { destroyed, closed } = http2StreamOf(this.#res) ?? this.#res;
-    return destroyed || closed;
+    const stream = this.#stream;
+    if (stream !== undefined) return stream.destroyed || stream.closed;
+    return this.#closed || this.#res.destroyed;
   }
 
-  /** Somebody else has begun the response. */
+  /** Somebody else has begun the response. The end of one begins it, too, but for HTTP/2. */
   get taken(): boolean {
-    return this.#res.headersSent || this.#res.writableEnded;
+    return this.#res.headersSent || (this.#stream !== undefined && this.#res.writableEnded);
   }
 
   /** Our answer has begun. */
@@ -85,7 +92,8 @@ export class ClientConnection implements ClientSignal {
     this.#closable = closable;
   }
 
-  #closed(): void {
+  #onClose(): void {
+    this.#closed = true;
     if (!this.#answered) this.#abort();
     this.#closable?.close();
     this.#closable = undefined;

@@ -65,8 +65,13 @@ export function respondFailed(event: FailedEvent, context: RespondContext): void
 function writeReleasedHead(event: ReleasedEvent, context: RespondContext): void {
   const { res } = context;
   const { status, headerPairs } = event;
-  if (headerPairs === undefined || res.writeHead !== ServerResponse.prototype.writeHead) writeHead(event, context);
-  else res.writeHead(status, headerPairs as string[]);
+  if (headerPairs === undefined || res.writeHead !== ServerResponse.prototype.writeHead)
+    return writeHead(event, context);
+  if (res.getHeaderNames().length === 0) return void res.writeHead(status, headerPairs as string[]);
+  // Beside headers of the host Node would set each of ours twice.
+  for (let at = 0; at < headerPairs.length; at += 2)
+    res.setHeader(headerPairs[at] as string, headerPairs[at + 1] as string | string[]);
+  res.writeHead(status);
 }
 
 /** Headers that the host set before are kept: `writeHead` replaces only those it names. */

@@ -1,6 +1,7 @@
 /** One request of `node:http` from its head to its answer: who calls, what the body says, and what the gateway makes of it. */
 
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
 import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
@@ -94,7 +95,7 @@ class Serving implements BodyReceiver {
     const { req, url, mounted, signal, route } = this.#incoming;
     const { method = "GET", headers } = req;
     const identity = this.#identity;
-    const request = { method, url, mounted, headers, body, identity, peer: peerOf(req), signal };
+    const request = { method, url, mounted, headers, body, identity, peer: new SocketPeer(req.socket), signal };
     const { answer } = this.#gateway;
     const answering =
       answer === undefined
@@ -166,9 +167,22 @@ function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && "then" in value;
 }
 
-function peerOf({ socket }: IncomingMessage): Peer | undefined {
-  const { remoteAddress: address, remotePort: port, localAddress: serverAddress, localPort: serverPort } = socket;
-  if (address === undefined || port === undefined || serverAddress === undefined || serverPort === undefined)
-    return undefined;
-  return { address, port, serverAddress, serverPort };
+/** Asks the socket when it is asked: of nearly every client the port alone. */
+class SocketPeer implements Peer {
+  readonly #socket: Socket;
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+  get address(): string {
+    return this.#socket.remoteAddress ?? "";
+  }
+  get port(): number {
+    return this.#socket.remotePort ?? 0;
+  }
+  get serverAddress(): string {
+    return this.#socket.localAddress ?? "";
+  }
+  get serverPort(): number {
+    return this.#socket.localPort ?? 0;
+  }
 }
