@@ -1,6 +1,9 @@
 /** The headers of a provider's answer. */
 
-/** Lower-case names. Multi-valued fields as arrays. No prototype. */
+/**
+ * Lower-case names. Multi-valued fields as arrays. Only names that are no member of every object are read of it; all of them
+ * are its own keys.
+ */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**

@@ -1,5 +1,6 @@
 /** The request as one target gets it. */
 
+import type { RoutePath } from "../api-path.js";
 import type { Clock } from "../clock.js";
 import type { RequestContext } from "../config/provider-config.js";
 import type { ResolvedTarget } from "../config/resolved.js";
@@ -10,7 +11,7 @@ import { badRequest } from "../request-failures.js";
 import { encodeBody, modelKey, says } from "../routing/request-body.js";
 import type { RoutedTarget } from "../routing/resolve.js";
 import { queryOf } from "../routing/routes.js";
-import { upstreamPath } from "../upstream/path.js";
+import { upstreamPath, type InvalidPath } from "../upstream/path.js";
 import {
   requestHeaders,
   withSignedHeaders,
@@ -43,14 +44,18 @@ interface Unauthorized {
  */
 export function targetRequest(
   facts: RunFacts,
-  { target, model }: RoutedTarget,
+  routed: RoutedTarget,
   clock: Clock,
   trace: TraceHeaders | undefined,
 ): TargetRequest | Failure | Promise<TargetRequest | Failure> {
+  const { target, model } = routed;
   const { route, request } = facts;
   const { provider } = target;
   const query = queryOf(request.url);
-  const path = upstreamPath(provider, { route: route.path, model, id: route.id, query });
+  const plain = query === "" && route.id === undefined;
+  const path = plain
+    ? pathOf(routed, route.path)
+    : upstreamPath(provider, { route: route.path, model, id: route.id, query });
   if (typeof path !== "string") return badRequest(path.invalidPath, "model");
   const body = route.id === undefined ? targetBody(facts, target, model) : undefined;
   const unauthorized = { method: request.method, path, body };
@@ -60,6 +65,17 @@ export function targetRequest(
   if (apiKey === "") return noCredential(undefined);
   const headers = headersOf(unauthorized, facts, target, apiKey, trace);
   return "invalidHeader" in headers ? unsendable(headers) : authorized(unauthorized, target, headers, apiKey);
+}
+
+/** Of the last API that the target was called for: nearly all are called for one. Without query and id nothing else counts. */
+const paths = new WeakMap<RoutedTarget, { readonly route: RoutePath; readonly path: string | InvalidPath }>();
+
+function pathOf(routed: RoutedTarget, route: RoutePath): string | InvalidPath {
+  const known = paths.get(routed);
+  if (known !== undefined && known.route === route) return known.path;
+  const path = upstreamPath(routed.target.provider, { route, model: routed.model });
+  paths.set(routed, { route, path });
+  return path;
 }
 
 /**

@@ -17,7 +17,6 @@ export function plainHeaders(headers: IncomingHttpHeaders): ResponseHeaders {
  * one for each answer, and its interceptors, which may keep theirs, stand only in a dispatcher that was handed in.
  */
 export function plainHeadersInPlace(headers: IncomingHttpHeaders): ResponseHeaders {
-  Object.setPrototypeOf(headers, null);
-  if ("__proto__" in headers) delete headers["__proto__"];
+  if (Object.hasOwn(headers, "__proto__")) delete headers["__proto__"];
   return headers;
 }

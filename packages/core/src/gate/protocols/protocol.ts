@@ -56,8 +56,7 @@ export interface GateProtocol {
   readonly alwaysReportsUsage: boolean;
   /**
    * Byte strings of which at least one stands in every frame that is terminal or an error. After release a chunk is parsed
-   * from the first frame on that holds one. ASCII. Below 7 bytes, with a first byte that is rare in the stream, they
-   * cost least: the search hops from one such byte to the next (`rror` takes a third of the time of `error`).
+   * from the first frame on that holds one. ASCII.
    */
   readonly watchMarkers: readonly string[];
   /** Every event has a `sequence_number`, which an added event must go on counting. */
