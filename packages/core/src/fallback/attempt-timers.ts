@@ -7,10 +7,13 @@ import { Deadlines, type DeadlineListener } from "./deadlines.js";
 
 export type AttemptDeadline = GateDeadline | "connect";
 
-export class AttemptTimers {
+export class AttemptTimers implements DeadlineListener<AttemptDeadline> {
   readonly #clocks: AttemptClocks;
   readonly #clock: Clock;
+  readonly #listener: DeadlineListener<AttemptDeadline>;
   readonly #deadlines: Deadlines<AttemptDeadline>;
+  /** When the last byte came, on the clock. */
+  #touchedAt = 0;
   #holdArmed = false;
   #detailArmed = false;
   #pausedSince: number | undefined;
@@ -20,7 +23,8 @@ export class AttemptTimers {
   constructor(clocks: AttemptClocks, clock: Clock, listener: DeadlineListener<AttemptDeadline>) {
     this.#clocks = clocks;
     this.#clock = clock;
-    this.#deadlines = new Deadlines(clock, listener);
+    this.#listener = listener;
+    this.#deadlines = new Deadlines<AttemptDeadline>(clock, this);
   }
 
   /** How long the client took nothing, in ms. */
@@ -35,18 +39,30 @@ export class AttemptTimers {
     if (ttftTimeoutMs !== undefined) this.#deadlines.set("ttft", startedAt + ttftTimeoutMs, ttftTimeoutMs);
     this.#deadlines.set("request", startedAt + requestTimeoutMs, requestTimeoutMs);
     if (total !== undefined) this.#deadlines.set("total", total.at, total.timeoutMs);
-    this.touch();
+    this.#armIdle();
   }
 
   connected(): void {
     this.#deadlines.clear("connect");
   }
 
-  /** Any byte re-arms the idle clock. While the client takes nothing, the provider's silence is no fault of its own. */
+  /** Any byte puts the idle clock off: it is looked at when it fires, since a stream brings thousands. */
   touch(): void {
+    this.#touchedAt = this.#clock.now();
+  }
+
+  /** While the client takes nothing, the provider's silence is no fault of its own. */
+  #armIdle(): void {
     const { idleTimeoutMs } = this.#clocks;
+    this.touch();
     if (idleTimeoutMs === undefined || this.#pausedSince !== undefined || this.#stopped) return;
-    this.#in("idle", idleTimeoutMs);
+    this.#deadlines.set("idle", this.#touchedAt + idleTimeoutMs, idleTimeoutMs);
+  }
+
+  onDeadline(deadline: AttemptDeadline, timeoutMs: number): void {
+    const until = this.#touchedAt + timeoutMs;
+    if (deadline === "idle" && until > this.#clock.now()) this.#deadlines.set("idle", until, timeoutMs);
+    else this.#listener.onDeadline(deadline, timeoutMs);
   }
 
   /** An event is held: the first one starts the hold clock. A provider that queues a request may send comments for minutes. */
@@ -78,7 +94,7 @@ export class AttemptTimers {
     if (this.#pausedSince === undefined) return;
     this.#pausedMs += this.#clock.now() - this.#pausedSince;
     this.#pausedSince = undefined;
-    this.touch();
+    this.#armIdle();
   }
 
   /** Ends all, for good. */

@@ -226,6 +226,7 @@ export class Attempt implements UpstreamHandler {
     };
     const released = new ReleasedAttempt(parts, held, this.#bytes);
     this.#state = { phase: "released", released };
+    this.#call.deliverTo(released);
     const result: AttemptReleased = {
       type: "released",
       status: this.#status,

@@ -1,6 +1,6 @@
 /** An upstream call to which handler calls may come before there is one: what they ask of it is done once it is there. */
 
-import type { UpstreamCall } from "../upstream/upstream.js";
+import type { UpstreamCall, UpstreamHandler } from "../upstream/upstream.js";
 
 export class LateCall implements UpstreamCall {
   #call: UpstreamCall | undefined;
@@ -21,6 +21,10 @@ export class LateCall implements UpstreamCall {
   pause(): void {
     this.#paused = true;
     this.#call?.pause();
+  }
+
+  deliverTo(handler: UpstreamHandler): void {
+    this.#call?.deliverTo?.(handler);
   }
 
   resume(): void {

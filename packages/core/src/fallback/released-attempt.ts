@@ -11,7 +11,7 @@ import { deadlineFailure, type GateDeadline, type GateOutput } from "../gate/gat
 import type { Inspector } from "../gate/inspector.js";
 import type { TokenUsage } from "../gate/usage.js";
 import type { UsageReader } from "../gate/usage-reader.js";
-import type { UpstreamCall } from "../upstream/upstream.js";
+import type { UpstreamCall, UpstreamHandler } from "../upstream/upstream.js";
 import type { AttemptObserver, AttemptSpec, StreamFacts } from "./attempt-spec.js";
 import type { AttemptTimers } from "./attempt-timers.js";
 import { StreamBody, type BodySource } from "./stream-body.js";
@@ -28,9 +28,15 @@ export interface ReleasedParts {
   readonly usageReader: UsageReader | undefined;
 }
 
-export class ReleasedAttempt implements BodySource {
+export class ReleasedAttempt implements BodySource, UpstreamHandler {
   readonly body: StreamBody;
-  readonly #parts: ReleasedParts;
+  readonly #spec: AttemptSpec;
+  readonly #clock: Clock;
+  readonly #timers: AttemptTimers;
+  readonly #call: UpstreamCall;
+  readonly #observer: AttemptObserver;
+  readonly #inspector: Inspector | undefined;
+  readonly #usageReader: UsageReader | undefined;
   /** `dropping`: the client left, and the answer is read on without it. */
   #phase: "relaying" | "dropping" | "closed" = "relaying";
   #bytes: number;
@@ -43,7 +49,13 @@ export class ReleasedAttempt implements BodySource {
    * @param bytes that came up to now
    */
   constructor(parts: ReleasedParts, held: Uint8Array[], bytes: number) {
-    this.#parts = parts;
+    this.#spec = parts.spec;
+    this.#clock = parts.clock;
+    this.#timers = parts.timers;
+    this.#call = parts.call;
+    this.#observer = parts.observer;
+    this.#inspector = parts.inspector;
+    this.#usageReader = parts.usageReader;
     this.#bytes = bytes;
     this.body = new StreamBody(this, held);
   }
@@ -54,24 +66,33 @@ export class ReleasedAttempt implements BodySource {
 
   /** A failure was released, since validation is off. After the release has been told. */
   recordReleased(): void {
-    this.#recordFailure(this.#parts.inspector?.recorded);
+    this.#recordFailure(this.#inspector?.recorded);
+  }
+
+  onConnected(): void {
+    // Long ago.
+  }
+
+  onHead(): void {
+    // The same.
   }
 
   onData(chunk: Uint8Array): void {
-    const { timers, inspector, usageReader } = this.#parts;
     this.#bytes += chunk.length;
-    timers.touch();
+    this.#timers.touch();
     if (this.#phase !== "relaying") return;
-    if (inspector === undefined) usageReader?.push(chunk);
+    const inspector = this.#inspector;
+    if (inspector === undefined) this.#usageReader?.push(chunk);
     else {
       inspector.push(chunk);
-      this.#recordFailure(inspector.recorded);
+      const { recorded } = inspector;
+      if (recorded !== undefined) this.#recordFailure(recorded);
     }
     this.body.push(chunk);
   }
 
   onEnd(): void {
-    const { inspector } = this.#parts;
+    const inspector = this.#inspector;
     if (this.#phase === "dropping") return this.#dropped();
     if (this.#phase === "closed") return;
     if (inspector === undefined) this.#finish(true);
@@ -79,7 +100,7 @@ export class ReleasedAttempt implements BodySource {
   }
 
   onError(cause: Error): void {
-    const { inspector } = this.#parts;
+    const inspector = this.#inspector;
     if (this.#phase === "dropping") return this.#dropped();
     if (this.#phase === "closed") return;
     if (inspector === undefined) this.#fail(networkFailure(cause, true), false);
@@ -87,7 +108,8 @@ export class ReleasedAttempt implements BodySource {
   }
 
   onDeadline(deadline: GateDeadline, timeoutMs: number): void {
-    const { inspector, call } = this.#parts;
+    const inspector = this.#inspector;
+    const call = this.#call;
     if (this.#phase === "dropping") {
       call.abort();
       return this.#dropped();
@@ -100,7 +122,8 @@ export class ReleasedAttempt implements BodySource {
 
   /** The gateway closes. A stream that is complete ends well. */
   stop(failure: Failure): void {
-    const { inspector, call } = this.#parts;
+    const inspector = this.#inspector;
+    const call = this.#call;
     if (this.#phase === "dropping") {
       call.abort();
       return this.#dropped();
@@ -119,19 +142,21 @@ export class ReleasedAttempt implements BodySource {
   pause(): void {
     if (this.#phase !== "relaying" || this.#paused) return;
     this.#paused = true;
-    this.#parts.timers.pause();
-    this.#parts.call.pause();
+    this.#timers.pause();
+    this.#call.pause();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#parts.timers.resume();
-    this.#parts.call.resume();
+    this.#timers.resume();
+    this.#call.resume();
   }
 
   cancel(reason: CancelReason): void {
-    const { spec, call, inspector } = this.#parts;
+    const spec = this.#spec;
+    const call = this.#call;
+    const inspector = this.#inspector;
     const left = reason === "client-abort" ? clientAbort() : writeStall(spec.clocks.writeStallTimeoutMs);
     if (this.#phase === "relaying" && spec.detached && reason === "client-abort") {
       this.#phase = "dropping";
@@ -154,13 +179,13 @@ export class ReleasedAttempt implements BodySource {
   }
 
   #finish(complete: boolean): void {
-    this.#recordFailure(this.#parts.inspector?.recorded);
+    this.#recordFailure(this.#inspector?.recorded);
     this.#endStream(complete);
     this.body.finish({ type: "finish" });
   }
 
   #fail(failure: Failure, append: boolean): void {
-    this.#parts.call.abort();
+    this.#call.abort();
     this.#recordFailure(failure);
     const event = append ? this.#errorEvent(failure) : undefined;
     this.#endStream(false);
@@ -169,7 +194,8 @@ export class ReleasedAttempt implements BodySource {
   }
 
   #errorEvent(failure: Failure): Uint8Array | undefined {
-    const { spec, inspector } = this.#parts;
+    const spec = this.#spec;
+    const inspector = this.#inspector;
     if (inspector === undefined || inspector.jsonBody || spec.onMidStreamFailure === "abort") return undefined;
     const { sequenceNumber, responseId } = inspector;
     return spec.protocol.errorEvent({ failure, sequenceNumber, responseId });
@@ -178,11 +204,13 @@ export class ReleasedAttempt implements BodySource {
   #recordFailure(failure: Failure | undefined): void {
     if (failure === undefined || this.#failed) return;
     this.#failed = true;
-    this.#parts.observer.onStreamFail(failure, this.#facts());
+    this.#observer.onStreamFail(failure, this.#facts());
   }
 
   #endStream(complete: boolean): void {
-    const { usageReader, observer, timers } = this.#parts;
+    const usageReader = this.#usageReader;
+    const observer = this.#observer;
+    const timers = this.#timers;
     this.#close();
     usageReader?.end();
     const { durationMs, bytes, usage, responseModel } = this.#facts();
@@ -190,28 +218,31 @@ export class ReleasedAttempt implements BodySource {
   }
 
   #facts(): StreamFacts {
-    const { spec, clock, inspector, usageReader } = this.#parts;
+    const spec = this.#spec;
+    const clock = this.#clock;
+    const inspector = this.#inspector;
+    const usageReader = this.#usageReader;
     const { responseModel } = inspector ?? usageReader ?? { responseModel: undefined };
     return { durationMs: clock.now() - spec.startedAt, bytes: this.#bytes, usage: this.#usage(), responseModel };
   }
 
   #usage(): TokenUsage | undefined {
-    return (this.#parts.inspector ?? this.#parts.usageReader)?.usage;
+    return (this.#inspector ?? this.#usageReader)?.usage;
   }
 
   #close(): void {
     this.#phase = "closed";
-    this.#parts.timers.stop();
+    this.#timers.stop();
   }
 
   #dropped(): void {
     this.#close();
-    this.#parts.observer.onDropped();
+    this.#observer.onDropped();
   }
 
   #endBody(left: Failure | undefined): void {
     if (this.#bodyEnded) return;
     this.#bodyEnded = true;
-    this.#parts.observer.onBodyEnd(left, this.#usage());
+    this.#observer.onBodyEnd(left, this.#usage());
   }
 }

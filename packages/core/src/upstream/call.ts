@@ -120,6 +120,10 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     if (this.#controller !== undefined || this.#ended) process.nextTick(resumeReading, this);
   }
 
+  deliverTo(handler: UpstreamHandler): void {
+    if (this.#handler !== undefined) this.#handler = handler;
+  }
+
   continueReading(): void {
     this.deliverHeld();
     if (this.#paused) return;

@@ -75,6 +75,14 @@ class DecodingCall implements UpstreamCall, UpstreamHandler {
   onHead(status: number, headers: ResponseHeaders): void {
     this.#create = contentDecoder(headers["content-encoding"]);
     this.#handler?.onHead(status, this.#create === undefined ? headers : withoutEncoding(headers));
+    if (this.#handler !== undefined) this.deliverTo(this.#handler);
+  }
+
+  /** What needs no decoding does not come here any more. */
+  deliverTo(handler: UpstreamHandler): void {
+    if (this.#handler === undefined) return;
+    this.#handler = handler;
+    if (this.#create === undefined) this.#call?.deliverTo?.(handler);
   }
 
   onData(chunk: Uint8Array): void {

@@ -35,6 +35,11 @@ export interface UpstreamCall {
   /** Stop and start reading. Idempotent. */
   pause(): void;
   resume(): void;
+  /**
+   * From here on this handler is told in place of the one that the call was sent with, which passes on to it all that it is
+   * still told: a shorter way for the chunks. Default: the longer one.
+   */
+  deliverTo?(handler: UpstreamHandler): void;
 }
 
 export interface UpstreamClient {
