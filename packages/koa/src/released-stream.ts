@@ -93,8 +93,8 @@ class DirectOutlet extends ResponseOutlet {
     this.#stream = stream;
   }
 
-  override finish(last: Uint8Array | undefined): void {
-    super.finish(last);
+  override finish(): void {
+    super.finish();
     this.#stream.push(null);
     // Nobody reads it, so it would not tell.
     this.#stream.emit("end");
@@ -117,8 +117,7 @@ class BufferOutlet implements Outlet {
     return this.#stream.push(bytes);
   }
 
-  finish(last: Uint8Array | undefined): void {
-    if (last !== undefined) this.#stream.push(last);
+  finish(): void {
     this.#stream.push(null);
   }
 

@@ -20,6 +20,9 @@ export interface BodySource {
 /** Queued bytes at which the source is paused while nobody reads. */
 const highWaterMark = 65_536;
 
+/** Larger holds are handed over in parts. */
+const maxJoinedBytes = 65_536;
+
 export class StreamBody implements ReleasedBody {
   readonly #source: BodySource;
   #queue: Uint8Array[];
@@ -97,7 +100,7 @@ export class StreamBody implements ReleasedBody {
     const sink = this.#sink;
     if (sink === undefined) return;
     while (!this.#paused && this.#queue.length > 0) {
-      const chunk = this.#queue.shift() as Uint8Array;
+      const chunk = this.#next();
       this.#queuedBytes -= chunk.length;
       if (!sink.write(chunk)) this.#pause();
     }
@@ -106,6 +109,24 @@ export class StreamBody implements ReleasedBody {
     this.#ended = true;
     sink.end(this.#end);
     this.#source.handedOver();
+  }
+
+  /** What was queued goes on as one chunk, up to a limit: written one by one, each would pay for a framing of its own. */
+  #next(): Uint8Array {
+    const [first] = this.#queue;
+    if (this.#queue.length === 1) this.#queue = [];
+    else {
+      let count = 0;
+      let bytes = 0;
+      for (const { length } of this.#queue) {
+        if (count > 0 && bytes + length > maxJoinedBytes) break;
+        bytes += length;
+        count += 1;
+      }
+      const taken = this.#queue.splice(0, count);
+      if (count > 1) return Buffer.concat(taken, bytes);
+    }
+    return first as Uint8Array;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {

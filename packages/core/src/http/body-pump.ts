@@ -1,4 +1,4 @@
-/** From a released body to a client: one write a tick, back-pressure, and a limit on how long a client may take nothing. */
+/** From a released body to a client: back-pressure, and a limit on how long a client may take nothing. */
 
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock.js";
@@ -18,8 +18,8 @@ export interface Outlet {
   readonly idle?: boolean;
   /** False: full. The outlet calls `pump.drained()` when it takes bytes again. */
   write(bytes: Uint8Array, pump: Drainable): boolean;
-  /** The body is complete; `last` are its last bytes, where some are left. */
-  finish(last: Uint8Array | undefined): void;
+  /** The body is complete. */
+  finish(): void;
   /** The body is broken: the connection is destroyed once everything that was written is flushed. */
   fail(): void;
 }
@@ -36,9 +36,6 @@ export interface BodyPumpOptions {
 /** How long a client may take nothing of the end of its answer when the gateway closes, in ms. */
 const farewellMs = 1_000;
 
-/** More than this in one tick, such as a large hold, is written in several. */
-const maxBatchBytes = 65_536;
-
 export class BodyPump implements BodySink, Closable, Drainable {
   readonly #body: ReleasedBody;
   readonly #outlet: Outlet;
@@ -48,15 +45,8 @@ export class BodyPump implements BodySink, Closable, Drainable {
   /** Made for the first client that does not take its bytes at once. */
   #stall: WriteStallWatch | undefined;
   #watchScheduled = false;
-  /** The chunks of this tick. Written one by one, each would pay for a framing of its own. */
-  #first: Uint8Array | undefined;
-  #others: Uint8Array[] | undefined;
-  #batchBytes = 0;
-  #flushScheduled = false;
-  /** The outlet is full. */
+  /** The outlet is full, and the body waits for `resume()`. */
   #blocked = false;
-  /** The body was told to stop, and waits for `resume()`. */
-  #paused = false;
   #ended = false;
   #closed = false;
 
@@ -72,23 +62,19 @@ export class BodyPump implements BodySink, Closable, Drainable {
     this.#body.pipeTo(this);
   }
 
+  /** At once: what a tick brings is one chunk already, and a response hands what it gets to the socket once a tick. */
   write(chunk: Uint8Array): boolean {
     if (this.#ended) return false;
-    if (this.#first === undefined) this.#first = chunk;
-    else (this.#others ??= []).push(chunk);
-    this.#batchBytes += chunk.byteLength;
-    if (!this.#flushScheduled) {
-      this.#flushScheduled = true;
-      process.nextTick(flushBatch, this);
-    }
-    this.#paused = this.#blocked || this.#batchBytes >= maxBatchBytes;
-    return !this.#paused;
+    if (this.#outlet.write(chunk, this)) return true;
+    this.#blocked = true;
+    this.#watchLater();
+    return false;
   }
 
   end(end: BodyEnd): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (end.type === "finish") this.#outlet.finish(this.#takeBatch());
+    if (end.type === "finish") this.#outlet.finish();
     else this.#fail(end.failure);
     // What is written still has to be taken; `close()` ends the watch.
     this.#watchLater();
@@ -96,17 +82,17 @@ export class BodyPump implements BodySink, Closable, Drainable {
 
   /** The outlet takes bytes again. */
   drained(): void {
+    if (!this.#blocked) return;
     this.#blocked = false;
     if (this.#ended) return;
     this.#stall?.disarm();
-    this.#resume();
+    this.#body.resume();
   }
 
   /** The body is not wanted any more. Nothing, when it has ended. */
   cancel(reason: CancelReason): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#takeBatch();
     this.#body.cancel(reason);
   }
 
@@ -115,20 +101,6 @@ export class BodyPump implements BodySink, Closable, Drainable {
     this.#closed = true;
     this.#stall?.disarm();
     this.cancel("client-abort");
-  }
-
-  /** @internal Writes what came in the tick that ends. */
-  flush(): void {
-    this.#flushScheduled = false;
-    if (this.#ended) return;
-    const bytes = this.#takeBatch();
-    if (bytes === undefined) return;
-    if (this.#outlet.write(bytes, this)) {
-      if (!this.#blocked) this.#resume();
-      return;
-    }
-    this.#blocked = true;
-    this.#watchLater();
   }
 
   /** @internal Watches the client if it has not taken what was written by now. */
@@ -150,8 +122,6 @@ export class BodyPump implements BodySink, Closable, Drainable {
       this.#stall = undefined;
       this.#stallTimeoutMs = farewellMs;
     }
-    const last = this.#takeBatch();
-    if (last !== undefined) this.#outlet.write(last, this);
     this.#outlet.fail();
   }
 
@@ -162,28 +132,6 @@ export class BodyPump implements BodySink, Closable, Drainable {
     process.nextTick(watchClient, this);
   }
 
-  #takeBatch(): Uint8Array | undefined {
-    const first = this.#first;
-    const others = this.#others;
-    if (first === undefined) return undefined;
-    const bytes = others === undefined ? first : Buffer.concat([first, ...others], this.#batchBytes);
-    this.#first = undefined;
-    this.#others = undefined;
-    this.#batchBytes = 0;
-    return bytes;
-  }
-
-  #resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#body.resume();
-  }
-}
-
-// Functions of the module, so that no closure is made a tick.
-
-function flushBatch(pump: BodyPump): void {
-  pump.flush();
 }
 
 function watchClient(pump: BodyPump): void {

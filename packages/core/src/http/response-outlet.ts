@@ -28,10 +28,8 @@ export class ResponseOutlet implements Outlet {
     return more;
   }
 
-  finish(last: Uint8Array | undefined): void {
-    // No callback: `compression` drops it.
-    if (last === undefined) this.#res.end();
-    else this.#res.end(last);
+  finish(): void {
+    this.#res.end();
   }
 
   fail(): void {

@@ -84,14 +84,23 @@ describe("a piped body", () => {
   });
 
   it("stays stopped when the sink fills up again", () => {
-    const { body, source, sink } = start("a", "b", "c");
+    const { body, source, sink } = start("a");
     sink.full = true;
     body.pipeTo(sink);
+    body.push(bytes("b"));
     expect(sink.text).toBe("a");
     source.calls = [];
     body.resume();
     expect(sink.text).toBe("ab");
     expect(source.calls).toEqual(["pause"]);
+  });
+
+  it("hands on what is queued as one chunk, up to 64 KiB", () => {
+    const { body, sink } = start("a", "b", "x".repeat(65_534), "c", "y".repeat(70_000), "d");
+    const lengths: number[] = [];
+    sink.write = (chunk) => lengths.push(chunk.length) > 0;
+    body.pipeTo(sink);
+    expect(lengths).toEqual([65_536, 1, 70_000, 1]);
   });
 
   it("ends although the sink is full, once it has everything", () => {
@@ -174,14 +183,17 @@ describe("a body that is cancelled", () => {
   );
 
   it("from within a write stops there", () => {
-    const { body, sink } = start("a", "b", "c");
+    const long = "x".repeat(65_536);
+    const { body, sink } = start(long, "b", long);
+    let writes = 0;
     sink.write = (chunk) => {
       sink.text += Buffer.from(chunk).toString();
-      if (sink.text === "ab") body.cancel();
+      writes += 1;
+      if (writes === 2) body.cancel();
       return true;
     };
     body.pipeTo(sink);
-    expect(sink).toMatchObject({ text: "ab", ends: [] });
+    expect(sink).toMatchObject({ text: `${long}b`, ends: [] });
   });
 
   it("after its end is left alone", () => {

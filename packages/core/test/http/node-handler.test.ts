@@ -44,7 +44,7 @@ describe("a released answer", () => {
     const url = await serve(releasing(new ScriptedBody().push("first").push(" second")));
     const client = await RawClient.send(url, messages);
     const [packet] = (await once(client.socket, "data")) as [Buffer];
-    expect(packet.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nc\r\nfirst second\r\n$/);
+    expect(packet.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n5\r\nfirst\r\n7\r\n second\r\n$/);
   });
 
   it("passes chunks on as they come", async () => {
