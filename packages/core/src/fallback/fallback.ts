@@ -5,7 +5,14 @@
 
 import { failedEvent, maskFailure, ReleasedAnswer, releasedHeaders } from "../answer.js";
 import type { Failure } from "../errors.js";
-import type { AttemptRejectEvent, AttemptStartEvent, FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
+import type {
+  AttemptRejectEvent,
+  AttemptStartEvent,
+  FailedEvent,
+  GatewayEvent,
+  ReleasedBody,
+  ReleasedEvent,
+} from "../events.js";
 import { clientAbort, internal } from "../gate/failures.js";
 import type { Recorder } from "../observability/recorder.js";
 import type { ResponseHeaders } from "../response-headers.js";
@@ -51,8 +58,11 @@ export class FallbackRun implements AttemptRun, Runner {
   /** Of the attempt under way. */
   #attemptRecord: AttemptRecord | undefined;
   #wake: (() => void) | undefined;
-  /** Made at the moment of release: the stream may be over before the event is yielded. */
-  #released: ReleasedEvent | undefined;
+  /** Made at the moment of release: the stream may be over before the event is yielded. Until it is. */
+  #answer: ReleasedEvent | undefined;
+  /** Of the answer. */
+  #body: ReleasedBody | undefined;
+  #status = 200;
   #committed = false;
   /** The consumer of the events has left. */
   #left = false;
@@ -157,7 +167,10 @@ export class FallbackRun implements AttemptRun, Runner {
   /** Once. */
   #settle(answer: Answer): void {
     this.#close();
-    this.#resolve?.(answer);
+    const resolve = this.#resolve;
+    this.#resolve = undefined;
+    this.#reject = undefined;
+    resolve?.(answer);
   }
 
   #close(): void {
@@ -233,12 +246,14 @@ export class FallbackRun implements AttemptRun, Runner {
     const { writeStallTimeoutMs } = routed.target.timeouts;
     const answer = releasedHeaders(headers, protocol, facts, own);
     forgetRequest(this.#facts);
-    this.#released = new ReleasedAnswer(status, answer, body, writeStallTimeoutMs);
+    this.#answer = new ReleasedAnswer(status, answer, body, writeStallTimeoutMs);
+    this.#body = body;
+    this.#status = status;
   }
 
   onBodyEnd(failed: Failure | undefined, left: Failure | undefined, cut: CutStream | undefined): void {
     this.#facts.signal.removeEventListener("abort", this.#onAbort);
-    const status = this.#released?.status ?? 200;
+    const status = this.#status;
     // A client that leaves at the error event which it was sent has seen a failure.
     if (failed !== undefined) this.#record.end("failure", status, failed);
     else if (left !== undefined) this.#record.clientLeft(left, cut);
@@ -264,7 +279,9 @@ export class FallbackRun implements AttemptRun, Runner {
   #commit(): ReleasedEvent {
     this.#committed = true;
     this.#record.committed();
-    return this.#released as ReleasedEvent;
+    const answer = this.#answer as ReleasedEvent;
+    this.#answer = undefined;
+    return answer;
   }
 
   #rejectedAt(attempt: AttemptRecord, result: AttemptRejected, clientCredential: boolean): AttemptRejectEvent {
@@ -299,7 +316,7 @@ export class FallbackRun implements AttemptRun, Runner {
 
   #abort(): void {
     this.#wake?.();
-    if (this.#released !== undefined) return this.#released.body.cancel();
+    if (this.#body !== undefined) return this.#body.cancel();
     // A detached answer is read to its end and dropped: its release cancels the body, which then goes on by itself.
     if (!this.#facts.detached) this.#attempt?.abort(clientAbort());
   }

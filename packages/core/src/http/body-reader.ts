@@ -67,14 +67,12 @@ export class BodyReader {
     if (this.#receiver !== undefined) this.#finish({ failure: clientLeft(this.#req.errored ?? undefined) });
   };
 
-  readonly #onSpanEnd = (): void => {
-    if (this.#bytes - this.#bytesBeforeSpan >= minBytesPerSpan) this.#startSpan();
-    else this.#finish({ failure: bodyTimeout() });
-  };
-
   #startSpan(): void {
     this.#bytesBeforeSpan = this.#bytes;
-    this.#timer = this.#clock.setTimer(this.#clock.now() + spanMs, this.#onSpanEnd);
+    this.#timer = this.#clock.setTimer(this.#clock.now() + spanMs, () => {
+      if (this.#bytes - this.#bytesBeforeSpan >= minBytesPerSpan) this.#startSpan();
+      else this.#finish({ failure: bodyTimeout() });
+    });
   }
 
   #finish(outcome: BodyOutcome): void {

@@ -67,12 +67,28 @@ function writeReleasedHead(event: ReleasedEvent, context: RespondContext): void 
   const { status, headerPairs } = event;
   if (headerPairs === undefined || res.writeHead !== ServerResponse.prototype.writeHead)
     return writeHead(event, context);
-  if (res.getHeaderNames().length === 0) return void res.writeHead(status, headerPairs as string[]);
+  if (res.getHeaderNames().length === 0) {
+    res.writeHead(status, headerPairs as string[]);
+    flatten(res);
+    return;
+  }
   // Beside headers of the host Node would set each of ours twice.
   for (let at = 0; at < headerPairs.length; at += 2)
     res.setHeader(headerPairs[at] as string, headerPairs[at + 1] as string | string[]);
   res.writeHead(status);
+  flatten(res);
 }
+
+/**
+ * Node keeps the head that it wrote as a tree of some 70 pieces, for as long as the response lasts. Reading a character
+ * makes V8 join them: 3 KiB less for each open stream, and the write to the socket gains what it costs.
+ */
+function flatten(res: ServerResponse & { readonly _header?: unknown }): void {
+  if (typeof res._header === "string") lastRead = res._header.charCodeAt(0);
+}
+
+/** Kept, so that the reading is not optimized away. */
+let lastRead = 0;
 
 /** Headers that the host set before are kept: `writeHead` replaces only those it names. */
 function writeHead({ status, headers }: Pick<ReleasedEvent, "status" | "headers">, { req, res }: RespondContext): void {

@@ -175,6 +175,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
       return;
     }
     this.#request = undefined;
+    // Views on the whole read in which the head came, one for each name and value: 3 KiB for as long as the stream lasts.
+    controller.rawHeaders = null;
     const plain = this.#connection === undefined ? plainHeaders(headers) : plainHeadersInPlace(headers);
     this.runInAsyncScope(this.#handler.onHead, this.#handler, status, plain);
   }
