@@ -72,7 +72,8 @@ export class Plan {
   readonly #reserves: readonly number[];
   readonly #random: () => number;
   readonly #rejected: Rejection[] = [];
-  readonly #tried = new Set<number>();
+  /** Indexes, each once. */
+  readonly #tried: number[] = [];
   #state: PlanState = { phase: "ready" };
 
   /**
@@ -113,7 +114,7 @@ export class Plan {
 
   #attempt(target: number, retries: number): PlanOutput {
     this.#state = { phase: "attempting", target, retries };
-    this.#tried.add(target);
+    if (!this.#tried.includes(target)) this.#tried.push(target);
     return {
       type: "attempt",
       target,
@@ -123,7 +124,7 @@ export class Plan {
   }
 
   #rejectedAt(index: number, retries: number, { failure, now, backAt }: PlanInput & { type: "rejected" }): PlanOutput {
-    this.#rejected.push({ failure, fellBack: this.#tried.size > 1 });
+    this.#rejected.push({ failure, fellBack: this.#tried.length > 1 });
     if (final.has(failure.kind) && failure.alwaysFallBack !== true) return this.#giveUp();
     const target = this.#targets[index] as PlanTarget;
     const next = this.#next(now, backAt);
@@ -140,10 +141,11 @@ export class Plan {
   /** The next target to be tried: the first that does not rest, else the one that is back soonest. */
   #next(now: number, backAt: BackAt | undefined): number | undefined {
     let soonest: number | undefined;
-    for (const [index, target] of this.#targets.entries()) {
-      if (this.#tried.has(index) || now >= this.#lastStart(index)) continue;
+    for (let index = 0; index < this.#targets.length; index += 1) {
+      const target = this.#targets[index] as PlanTarget;
+      if (this.#tried.includes(index) || now >= this.#lastStart(index)) continue;
       // The first in the order is asked for, not fallen back to; once another was tried, it would be.
-      if (!target.fallbackCandidate && (index > 0 || this.#tried.size > 0)) continue;
+      if (!target.fallbackCandidate && (index > 0 || this.#tried.length > 0)) continue;
       const back = backAt?.[index] ?? 0;
       if (back === 0) return index;
       if (soonest === undefined || back < (backAt?.[soonest] ?? 0)) soonest = index;

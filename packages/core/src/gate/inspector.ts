@@ -26,6 +26,11 @@ const lessThan = 0x3c;
 /** White space, and the bytes of a byte order mark. */
 const beforeBody = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
 
+function openingOf(chunk: Uint8Array): number | undefined {
+  for (const byte of chunk) if (!beforeBody.has(byte)) return byte;
+  return undefined;
+}
+
 /** One search per protocol: the markers are encoded once. */
 const searches = new WeakMap<GateProtocol, MarkerSearch>();
 
@@ -100,7 +105,7 @@ export class Inspector {
     if (this.#gate.phase === "closed") return { type: "ignore" };
     const committed = this.#gate.phase === "committed";
     if (chunk.length === 0) return committed ? forward : hold;
-    this.#opening ??= chunk.find((byte) => !beforeBody.has(byte));
+    this.#opening ??= openingOf(chunk);
     if (committed) return this.#pushCommitted(chunk);
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;

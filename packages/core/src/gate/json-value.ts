@@ -38,7 +38,8 @@ const labels = new Set(["type", "id", "index", "format", "role", "status", "obje
  * may be nested deeper than the stack goes.
  */
 export function hasContent(value: unknown): boolean {
-  const open = [value];
+  if (typeof value !== "object" || value === null) return typeof value === "string" && value !== "";
+  const open: unknown[] = [value];
   while (open.length > 0) {
     const part = open.pop();
     if (typeof part === "string") {

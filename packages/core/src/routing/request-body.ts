@@ -1,5 +1,6 @@
 /** What the gateway reads of a request body, and the body as a target gets it. */
 
+import { isAscii } from "node:buffer";
 import { badRequest } from "../request-failures.js";
 import type { Failure } from "../errors.js";
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject } from "../gate/json-value.js";
@@ -20,6 +21,15 @@ export const emptyBody: RequestBody = { value: {}, bytes: undefined };
 /** Throws for what is no UTF-8. Without a state between two bodies. */
 const strictly = new TextDecoder("utf-8", { fatal: true });
 
+function textOf(body: Uint8Array): string {
+  // Of ASCII, as nearly every request, a character is a byte: the same text at half the cost.
+  return isAscii(body) ? bufferOf(body).toString("latin1") : strictly.decode(body);
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Failure {
   if (body === undefined) return badRequest("The request has no body. Send a JSON object.");
   if (!(body instanceof Uint8Array)) {
@@ -30,7 +40,7 @@ export function readRequestBody(body: GatewayRequest["body"]): RequestBody | Fai
     return badRequest("The request body is nested too deeply, or holds too many objects and arrays.");
   let value: unknown;
   try {
-    value = JSON.parse(strictly.decode(body));
+    value = JSON.parse(textOf(body));
   } catch {
     return badRequest("The request body is not valid JSON.");
   }
@@ -77,7 +87,7 @@ const quoted = new Map([
  * parser here took the last, and a provider's may take the first.
  */
 function isRepeated(bytes: Uint8Array, key: string): boolean {
-  const text = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = bufferOf(bytes);
   const name = quoted.get(key) ?? Buffer.from(JSON.stringify(key));
   const first = text.indexOf(name);
   return first !== -1 && text.includes(name, first + name.length);

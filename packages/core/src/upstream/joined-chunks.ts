@@ -1,7 +1,5 @@
 /** Chunks that are handed on as one. */
 
-const nothing: Uint8Array[] = [];
-
 /**
  * Small copies are slices of a block: with a block for each, the allocator and the garbage collector cost more than the
  * copying. Whoever keeps a slice keeps its block, as whoever keeps a chunk keeps the read that it is a view on.
@@ -11,8 +9,9 @@ let block: Buffer = Buffer.allocUnsafeSlow(blockBytes);
 let used = 0;
 
 export class JoinedChunks {
-  /** Never added to while it is `nothing`, which all share. */
-  #chunks: Uint8Array[] = nothing;
+  /** Most reads bring one. */
+  #first: Uint8Array | undefined;
+  #others: Uint8Array[] | undefined;
   #bytes = 0;
 
   get bytes(): number {
@@ -20,21 +19,22 @@ export class JoinedChunks {
   }
 
   push(chunk: Uint8Array): void {
-    if (this.#bytes === 0) this.#chunks = [chunk];
-    else this.#chunks.push(chunk);
+    if (this.#first === undefined) this.#first = chunk;
+    else (this.#others ??= []).push(chunk);
     this.#bytes += chunk.length;
   }
 
   /** Everything since the last time, one chunk as it is, several as a copy. There must be something. */
   take(): Uint8Array {
-    const [first] = this.#chunks;
-    const taken = this.#chunks.length === 1 ? (first as Uint8Array) : join(this.#chunks, this.#bytes);
+    const first = this.#first as Uint8Array;
+    const taken = this.#others === undefined ? first : join([first, ...this.#others], this.#bytes);
     this.clear();
     return taken;
   }
 
   clear(): void {
-    this.#chunks = nothing;
+    this.#first = undefined;
+    this.#others = undefined;
     this.#bytes = 0;
   }
 }
