@@ -82,7 +82,10 @@ function trailText(trail: readonly TrailEntry[], skipped: NonNullable<RoutingFac
   const [first] = trail;
   if (first !== undefined && trail.length === 1 && skipped.length === 0)
     return attemptText(first).slice(0, maxTrailBytes);
-  const entries = [...skipped.map(({ id, reason }) => `${headerText(id)};skipped=${reason}`), ...trail.map(attemptText)];
+  const entries = [
+    ...skipped.map(({ id, reason }) => `${headerText(id)};skipped=${reason}`),
+    ...trail.map(attemptText),
+  ];
   // The last attempts say most.
   while (entries.length > 1 && entries.join(", ").length > maxTrailBytes) entries.shift();
   return entries.join(", ").slice(0, maxTrailBytes);
@@ -143,7 +146,12 @@ export function failedEvent(
   return {
     type: "failed",
     status: failure.status,
-    headers: { ...headers, ...protocol.errorHeaders?.(failure), ...headerRecord(own), "content-type": "application/json" },
+    headers: {
+      ...headers,
+      ...protocol.errorHeaders?.(failure),
+      ...headerRecord(own),
+      "content-type": "application/json",
+    },
     body: protocol.errorBody(failure, requestId),
     failure,
   };

@@ -31,10 +31,10 @@ function routingHeaders(own: RoutingFacts): Record<string, string | string[]> {
 function releasedHeaders(
   upstream: ResponseHeaders,
   protocol: GateProtocol,
-  facts: ReleasedFacts,
+  released: ReleasedFacts,
   own: Record<string, string>,
 ): Record<string, string | string[]> {
-  return headerRecord(answer.releasedHeaders(upstream, protocol, facts, Object.entries(own).flat()));
+  return headerRecord(answer.releasedHeaders(upstream, protocol, released, Object.entries(own).flat()));
 }
 
 function facts(own: Partial<RoutingFacts> = {}): RoutingFacts {

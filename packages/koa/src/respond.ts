@@ -46,7 +46,8 @@ const sendsItself: PropertyDescriptor & ThisType<GatewayContext> = {
   configurable: true,
   get() {
     const { body } = this;
-    const sends = body instanceof ReleasedStream && this.writable && this.method !== "HEAD" && !bodiless.has(this.status);
+    const sends =
+      body instanceof ReleasedStream && this.writable && this.method !== "HEAD" && !bodiless.has(this.status);
     return !(sends && body.send());
   },
   set(value: unknown) {

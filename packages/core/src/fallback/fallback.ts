@@ -295,7 +295,7 @@ export class FallbackRun implements AttemptRun, Runner {
 
   /** @param rejection which of the rejections is answered with, from 0 */
   #giveUp(failure: Failure, rejection: number): FailedEvent {
-    const { headers, clientCredential } = this.#rejected?.[rejection] as Rejected;
+    const { headers, clientCredential } = (this.#rejected as Rejected[])[rejection] as Rejected;
     const { protocol, requestId } = this.#facts;
     const told = maskFailure(failure, clientCredential);
     this.#record.answerBegins();
@@ -348,7 +348,8 @@ export class FallbackRun implements AttemptRun, Runner {
 
 function planOf({ resolution, startedAt }: RunFacts, random: () => number): Plan {
   const targets = resolution.targets.map(({ target }) => target);
-  if (targets.every(({ timeouts }) => timeouts.totalTimeoutMs === undefined)) return new Plan(targets, Infinity, random);
+  if (targets.every(({ timeouts }) => timeouts.totalTimeoutMs === undefined))
+    return new Plan(targets, Infinity, random);
   const lastStarts = targets.map(({ timeouts }) => totalDeadline(timeouts, startedAt));
   const reserves = targets.map(({ timeouts }) => timeouts.minAttemptMs);
   return new Plan(targets, lastStarts, random, reserves);

@@ -163,11 +163,7 @@ function targetBody(facts: RunFacts, target: ResolvedTarget, model: string): Uin
 }
 
 /** Members that a target's configuration changes. The model first: `overrideParams` may name another one. */
-function bodyEdits(
-  { route, body }: RunFacts,
-  target: ResolvedTarget,
-  model: string,
-): Map<string, unknown> {
+function bodyEdits({ route, body }: RunFacts, target: ResolvedTarget, model: string): Map<string, unknown> {
   const edits = new Map<string, unknown>();
   if (route.model === undefined) edits.set(modelKey(route.protocol, body.value), model);
   for (const key of target.dropParams) edits.set(key, undefined);

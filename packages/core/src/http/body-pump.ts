@@ -131,7 +131,6 @@ export class BodyPump implements BodySink, Closable, Drainable {
     this.#watchScheduled = true;
     process.nextTick(watchClient, this);
   }
-
 }
 
 function watchClient(pump: BodyPump): void {

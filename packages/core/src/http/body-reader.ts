@@ -3,8 +3,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock, Timer } from "../clock.js";
 import type { Failure } from "../errors.js";
+import type { BodyOutcome, BodyReceiver } from "./body-outcome.js";
 import { bodyTooLarge } from "./content-encoding.js";
-import type { BodyOutcome, BodyReceiver } from "./read-body.js";
 import { clientLeft, refusal } from "./refusal.js";
 
 /**

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../clock.js";
 import type { Failure } from "../errors.js";
-import type { GatewayRequest } from "../request.js";
+import type { BodyOutcome, BodyReceiver } from "./body-outcome.js";
 import { BodyReader } from "./body-reader.js";
 import { bodyTooLarge, checkContentEncoding, decodeBody } from "./content-encoding.js";
 import { clientLeft, refusal } from "./refusal.js";
@@ -22,14 +22,6 @@ export interface ReadBodyOptions {
   readonly source: ParsedSource;
   readonly clock: Clock;
 }
-
-/** Who waits for the body of a request. */
-export interface BodyReceiver {
-  /** Once. Must not throw. */
-  onBody(outcome: BodyOutcome): void;
-}
-
-export type BodyOutcome = { readonly body: GatewayRequest["body"] } | { readonly failure: Failure };
 
 /**
  * Raw bytes are preferred: the unread stream, then `rawBody`, then a `body` of bytes or text, then the parsed value.

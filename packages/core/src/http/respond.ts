@@ -84,11 +84,11 @@ function writeReleasedHead(event: ReleasedEvent, context: RespondContext): void 
  * makes V8 join them: 3 KiB less for each open stream, and the write to the socket gains what it costs.
  */
 function flatten(res: ServerResponse & { readonly _header?: unknown }): void {
-  if (typeof res._header === "string") lastRead = res._header.charCodeAt(0);
+  if (typeof res._header === "string") _lastRead = res._header.charCodeAt(0);
 }
 
 /** Kept, so that the reading is not optimized away. */
-let lastRead = 0;
+let _lastRead = 0;
 
 /** Headers that the host set before are kept: `writeHead` replaces only those it names. */
 function writeHead({ status, headers }: Pick<ReleasedEvent, "status" | "headers">, { req, res }: RespondContext): void {

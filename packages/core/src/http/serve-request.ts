@@ -8,8 +8,9 @@ import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
 import type { ClientSignal, GatewayRequest, Identity, Peer } from "../request.js";
 import { readIdentity } from "./identify.js";
 import type { IdentifyResult } from "./identify.js";
+import type { BodyOutcome, BodyReceiver } from "./body-outcome.js";
 import { readRequestBody } from "./read-body.js";
-import type { BodyOutcome, BodyReceiver, ParsedSource } from "./read-body.js";
+import type { ParsedSource } from "./read-body.js";
 import { checkFraming } from "./request-head.js";
 import type { ServedGateway } from "./served-gateway.js";
 

@@ -3,7 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/clock.js";
 import type { Clock } from "../../src/clock.js";
-import type { BodyOutcome, ParsedSource } from "../../src/http/read-body.js";
+import type { BodyOutcome } from "../../src/http/body-outcome.js";
+import type { ParsedSource } from "../../src/http/read-body.js";
 import { readRequestBody } from "../../src/http/read-body.js";
 import { ManualClock } from "../../src/testing/manual-clock.js";
 import { RawClient } from "../../src/testing/contract/raw-client.js";
@@ -29,8 +30,8 @@ async function start(request: Partial<RawRequest>, { clock, before }: Setup = {}
   const outcome = new Promise<BodyOutcome>((resolve) => (settle = resolve));
   const url = await serving(async (req, res) => {
     const source = (await before?.(req)) ?? {};
-    const onBody = (read: BodyOutcome): void => {
-      settle(read);
+    const onBody = (body: BodyOutcome): void => {
+      settle(body);
       res.end();
     };
     readRequestBody(req, { limit, source, clock: clock ?? systemClock }, { onBody });
