@@ -156,7 +156,9 @@ describe("close", () => {
   });
 
   it("ends a body that is queued for a reader which has stopped", async () => {
-    const world = stage({ targets: { a: stream([hi, hi, done], end()) } });
+    // More than is handed over at once.
+    const long = `: ${"x".repeat(70_000)}\n\n`;
+    const world = stage({ targets: { a: stream([hi, long, done], end()) } });
     let ended: unknown;
     const run = sendUnread(world);
     await world.clock.advance(10);

@@ -1,5 +1,6 @@
 /** One request of `node:http` from its head to its answer: who calls, what the body says, and what the gateway makes of it. */
 
+import { AsyncResource } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.js";
@@ -46,13 +47,18 @@ export function serveRequest(gateway: ServedGateway, incoming: Incoming, respond
   new Serving(gateway, incoming, responder).start();
 }
 
-class Serving implements BodyReceiver {
+/**
+ * Its own `AsyncResource`: the end of a body is told in the context of the HTTP parser, and what follows belongs into that
+ * of the host's middleware, with its `AsyncLocalStorage` and its open span.
+ */
+class Serving extends AsyncResource implements BodyReceiver {
   readonly #gateway: ServedGateway;
   readonly #incoming: Incoming;
   readonly #responder: Responder;
   #identity: Identity | undefined;
 
   constructor(gateway: ServedGateway, incoming: Incoming, responder: Responder) {
+    super("FirstChunkRequest");
     this.#gateway = gateway;
     this.#incoming = incoming;
     this.#responder = responder;
@@ -83,6 +89,10 @@ class Serving implements BodyReceiver {
   }
 
   onBody(read: BodyOutcome): void {
+    this.runInAsyncScope(this.#goOn, this, read);
+  }
+
+  #goOn(read: BodyOutcome): void {
     try {
       if ("failure" in read) return this.#refuse(read.failure);
       if (this.#leave()) return;

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
@@ -309,6 +310,18 @@ describe("the host", () => {
     const url = await serve(gateway, { identify: (req) => (req.headers["x-user"] === "ada" ? identity : undefined) });
     await ask(url, { ...messages, headers: { ...messages.headers, "x-user": "ada" } });
     expect(gateway.requests[0]?.identity).toEqual(identity);
+  });
+
+  it("has its context kept: what it stored for the request is there when the gateway is asked", async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const gateway = failing(anyFailure);
+    let stored: string | undefined;
+    const asked: ServedGateway = Object.assign(Object.create(gateway), {
+      handle: (request: GatewayRequest) => ((stored = storage.getStore()), gateway.handle(request)),
+    });
+    const url = await serve(asked, {}, (handle) => storage.run("the host's", handle));
+    await ask(url, messages);
+    expect(stored).toBe("the host's");
   });
 
   it("keeps a response that it has begun meanwhile", async () => {
