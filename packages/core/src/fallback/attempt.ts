@@ -238,6 +238,7 @@ export class Attempt implements UpstreamHandler {
       holdMs: this.#holdMs(),
       heldBytes: inspector?.heldBytes ?? 0,
     };
+    this.#headers = undefined;
     this.#observer.onRelease(result);
     this.#settle(result);
     released.recordReleased();

@@ -72,8 +72,8 @@ export class Plan {
   readonly #reserves: readonly number[];
   readonly #random: () => number;
   readonly #rejected: Rejection[] = [];
-  /** Indexes, each once. */
-  readonly #tried: number[] = [];
+  /** Indexes, each once. Made anew, since an array that is pushed to has room for 16 more. */
+  #tried: readonly number[] = [];
   #state: PlanState = { phase: "ready" };
 
   /**
@@ -114,7 +114,7 @@ export class Plan {
 
   #attempt(target: number, retries: number): PlanOutput {
     this.#state = { phase: "attempting", target, retries };
-    if (!this.#tried.includes(target)) this.#tried.push(target);
+    if (!this.#tried.includes(target)) this.#tried = [...this.#tried, target];
     return {
       type: "attempt",
       target,

@@ -29,7 +29,8 @@ export class RunRecord {
   readonly #skipped: Resolution["skipped"];
   readonly #startedAt: number;
   readonly #run: RecordedRun;
-  readonly #trail: TrailEntry[] = [];
+  /** Made anew for each attempt, since an array that is pushed to has room for 16 more. */
+  #trail: readonly TrailEntry[] = [];
   /** Between attempts, in ms. */
   #waitedMs = 0;
   /** Set when the answer begins. */
@@ -58,7 +59,7 @@ export class RunRecord {
   }
 
   attempted(entry: TrailEntry): void {
-    this.#trail.push(entry);
+    this.#trail = [...this.#trail, entry];
   }
 
   waited(ms: number): void {
