@@ -15,11 +15,8 @@ const frameworks = [
   { name: "Koa 3", framework: Koa },
 ];
 
-/**
- * Koa 3 reports each client that leaves, and each stream that breaks, as the end of its pipeline. Both majors report a
- * connection that is closed within a request body.
- */
-const documented = ["ERR_STREAM_PREMATURE_CLOSE", "HPE_INVALID_EOF_STATE"];
+/** Both majors report a connection that is closed within a request body. */
+const documented = ["HPE_INVALID_EOF_STATE"];
 const documentedAppError = (error: unknown): boolean =>
   error instanceof Error && "code" in error && documented.includes(String(error.code));
 
