@@ -17,8 +17,7 @@ const begun = Math.max(
   samples.findIndex((id) => byId.get(id).callFrame.url === "node:_http_server"),
 );
 const self = new Map();
-for (const [index, id] of samples.entries())
-  if (index >= begun) self.set(id, (self.get(id) ?? 0) + timeDeltas[index]);
+for (const [index, id] of samples.entries()) if (index >= begun) self.set(id, (self.get(id) ?? 0) + timeDeltas[index]);
 
 /** @param {string} url */
 function place(url) {
