@@ -27,7 +27,7 @@ export interface AttemptRejectEvent {
 export interface ReleasedEvent {
   readonly type: "released";
   readonly status: number;
-  /** Lower-case names; what the adapter sets. */
+  /** Lower-case names; what the adapter sets. Read it of the event itself: it may be no property of its own, and is not spread. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** The same as name, value, name, value, …: cheaper to be had and to be written. Absent: there is the record alone. */
   readonly headerPairs?: readonly (string | readonly string[])[] | undefined;

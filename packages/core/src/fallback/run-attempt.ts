@@ -44,6 +44,7 @@ export function runAttempt(
   const startedAt = clock.now();
   record.start(step.retry);
   const request = targetRequest(facts, record.routed, clock, record.traceHeaders());
+  const onBug = (bug: unknown): void => runner.onBug(bug);
   const send = (made: TargetRequest | Failure): void => {
     const { anotherTarget } = step;
     const attempt = { startedAt, anotherTarget };
@@ -55,13 +56,15 @@ export function runAttempt(
     const spec = attemptSpec(deps, facts, step, record, clocks, startedAt);
     const { attempt: sent, result } = Attempt.run(spec, upstream, deps.client, clock, record);
     runner.sent(sent);
-    void result.then((outcome) => {
-      if (outcome.type === "released") return runner.onResult(record, outcome, clientCredential);
-      const failure = toldFailure(deps, outcome, record);
-      runner.onResult(record, { ...outcome, failure }, clientCredential);
-    });
+    result
+      .then((outcome) => {
+        if (outcome.type === "released") return runner.onResult(record, outcome, clientCredential);
+        const failure = toldFailure(deps, outcome, record);
+        runner.onResult(record, { ...outcome, failure }, clientCredential);
+      })
+      .catch(onBug);
   };
-  if (request instanceof Promise) request.then(send).catch((bug: unknown) => runner.onBug(bug));
+  if (request instanceof Promise) request.then(send).catch(onBug);
   else send(request);
 }
 

@@ -40,7 +40,8 @@ export class BodyReader {
     }
     this.#req.on("data", this.#onData);
     this.#req.on("end", this.#onEnd);
-    // "close" comes after "end", and alone where the client left.
+    // "close" comes after "end", and alone where the client left. It tells the error, too, which nobody else may hear.
+    this.#req.on("error", ignore);
     this.#req.on("close", this.#onLeft);
     watchLater(this);
   }
@@ -92,6 +93,10 @@ export class BodyReader {
 }
 
 const none: Uint8Array[] = [];
+
+function ignore(): void {
+  // Told by "close".
+}
 
 const unwatched: BodyReader[] = [];
 

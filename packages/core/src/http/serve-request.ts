@@ -31,14 +31,14 @@ export interface Incoming {
   readonly clock: Clock;
 }
 
-/** How an adapter answers. Exactly one of the three is called, once; none where `canAnswer` says no. */
+/** How an adapter answers. One of `answer`, `leave` and `fail` is called, once; `fail` also where one of the others threw. */
 export interface Responder {
   /** False: the client is gone, or somebody else has answered it. Asked before each step that costs something. */
   canAnswer(): boolean;
   answer(event: ReleasedEvent | FailedEvent): void;
-  /** `identify` threw, or there is a bug; or `answer` threw. */
+  /** `identify` threw, or there is a bug. */
   fail(error: unknown): void;
-  /** Nobody is answered. */
+  /** Nobody is answered: `canAnswer` said no, or the client left while the gateway was at work. */
   leave(): void;
 }
 

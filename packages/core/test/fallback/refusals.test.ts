@@ -95,6 +95,23 @@ describe("an HTTP client that throws", () => {
   });
 });
 
+describe("an HTTP client whose headers throw when they are read", () => {
+  it("is a bug that is recorded and thrown, and no rejection that nobody handles", async () => {
+    const headers = Object.defineProperty({}, "retry-after", {
+      get: () => {
+        throw new TypeError("a bug");
+      },
+    });
+    const scene = stage({ targets: { a: { steps: [connected(), head(500, headers), data("{}"), end()] } } });
+    const run = send(scene);
+    const told = expect(run.done).rejects.toThrow("a bug");
+    await scene.clock.advance(0);
+    await told;
+    expect(requestEnds(scene)).toMatchObject([{ outcome: "failure", status: 500, failure: { kind: "internal" } }]);
+    expectOver(scene);
+  });
+});
+
 describe("bytes in an encoding that nobody knows", () => {
   it("fail the attempt, not the client", async () => {
     const scene = stage({
