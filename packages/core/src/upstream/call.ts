@@ -2,15 +2,21 @@
  * One request as undici sees it. The class is the handler itself and its own `AsyncResource`: one object per request,
  * no closures, and the caller's `AsyncLocalStorage` in every handler call (undici would call in the context of whoever
  * opened the socket).
+ *
+ * It is a handler in the style that undici 7 itself is written for. A handler in the newer style costs a second handler
+ * around each, and a record of all headers of each answer, most of which nobody reads: more than the gate does. undici 8,
+ * which needs Node 22.19, takes the newer style alone; a dispatcher that was handed in may be of any line that does, and
+ * gets a `ForeignHandler`.
  */
 
 import { AsyncResource } from "node:async_hooks";
-import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import type { ResponseHeaders } from "../response-headers.js";
 import type { Connection, ConnectionUser } from "./connections.js";
 import { abortedError, isDeadConnection, restoreCode } from "./connections.js";
+import { ParserControl, type CallControl } from "./call-control.js";
 import { JoinedChunks } from "./joined-chunks.js";
-import { plainHeaders, plainHeadersInPlace } from "./plain-headers.js";
+import { readRawHeaders } from "./raw-headers.js";
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
 /** Sends a call to undici: once, and once more when the socket had gone stale. */
@@ -32,7 +38,9 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   readonly #sender: CallSender;
   /** Undefined once nothing more may be called. */
   #handler: UpstreamHandler | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
+  #control: CallControl | undefined;
+  /** Of our own connections: to the end, since the parser asks it. */
+  #parser: ParserControl | undefined;
   #connection: Connection | undefined;
   #paused = false;
   #dispatching = false;
@@ -55,7 +63,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   }
 
   get paused(): boolean {
-    return this.#paused && this.#controller !== undefined;
+    return this.#paused && this.#control !== undefined;
   }
 
   get refused(): boolean {
@@ -65,11 +73,15 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   runOn(connection: Connection): void {
     this.#connection = connection;
     connection.user = this;
-    this.dispatchTo(connection.client);
+    this.dispatchTo(connection.client, this);
   }
 
-  /** Hands the call to a dispatcher. What is thrown or reported before this returns arrives later, at `onError`. */
-  dispatchTo(dispatcher: Dispatcher): void {
+  /**
+   * Hands the call to a dispatcher. What is thrown or reported before this returns arrives later, at `onError`.
+   *
+   * @param handler the call itself, or what stands for it
+   */
+  dispatchTo(dispatcher: Dispatcher, handler: Dispatcher.DispatchHandler): void {
     const { origin, path, method, headers, body } = this.#request as UpstreamRequest;
     this.#dispatching = true;
     try {
@@ -82,7 +94,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
         headersTimeout: 0,
         bodyTimeout: 0,
       };
-      dispatcher.dispatch(options, this);
+      dispatcher.dispatch(options, handler);
     } catch (error) {
       this.failLater(asError(error));
     } finally {
@@ -99,25 +111,25 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
 
   abort(): void {
     if (this.#handler === undefined) return;
-    const controller = this.#controller;
+    const control = this.#control;
     const connecting = this.#connection?.connecting;
     this.#finish();
-    if (controller !== undefined) controller.abort(abortedError);
-    // Before the request starts undici has nothing to abort with; `onRequestStart` refuses it should it come to that.
+    if (control !== undefined) control.abort(abortedError);
+    // Before the request starts undici has nothing to abort with; `start` refuses it should it come to that.
     else connecting?.destroy(abortedError);
   }
 
   pause(): void {
     if (this.#handler === undefined || this.#paused) return;
     this.#paused = true;
-    this.#controller?.pause();
+    this.#control?.pause();
   }
 
   resume(): void {
     if (this.#handler === undefined || !this.#paused) return;
     this.#paused = false;
     // Not at once: undici's parser must not be resumed from within a callback of any of its parsers.
-    if (this.#controller !== undefined || this.#ended) process.nextTick(resumeReading, this);
+    if (this.#control !== undefined || this.#ended) process.nextTick(resumeReading, this);
   }
 
   deliverTo(handler: UpstreamHandler): void {
@@ -127,7 +139,7 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   continueReading(): void {
     this.deliverHeld();
     if (this.#paused) return;
-    if (!this.#ended) return this.#controller?.resume();
+    if (!this.#ended) return this.#control?.resume();
     try {
       this.#end();
     } catch {
@@ -138,25 +150,14 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   // As the user of a connection
 
   flush(): void {
-    this.#controller?.resume();
+    this.#control?.resume();
   }
 
-  // As undici's handler
+  // As undici's handler. What returns false pauses the parser.
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#handler === undefined) {
-      controller.abort(abortedError);
-      return;
-    }
-    this.#controller = controller;
-    if (this.#connection !== undefined) {
-      this.#reused = this.#connection.requests > 0;
-      this.#connection.requests += 1;
-    }
-    if (this.#paused) controller.pause();
-    if (this.#toldConnected) return;
-    this.#toldConnected = true;
-    this.runInAsyncScope(this.#handler.onConnected, this.#handler);
+  onConnect(abort: (reason?: Error) => void): void {
+    this.#parser = new ParserControl(abort);
+    this.start(this.#parser);
   }
 
   /** The first byte of a response, where undici tells it; a broken head is an answer too. */
@@ -164,24 +165,77 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     this.#answered = true;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    this.#answered = true;
-    if (this.#handler === undefined) return;
-    if (status < 200) {
-      this.#informational += 1;
-      // They are no bytes of an answer, so no other limit would end a flood of them before the idle timeout.
-      if (this.#informational > maxInformational)
-        controller.abort(new Error("The provider sent nothing but informational answers"));
-      return;
-    }
-    this.#request = undefined;
-    // Views on the whole read in which the head came, one for each name and value: 3 KiB for as long as the stream lasts.
-    controller.rawHeaders = null;
-    const plain = this.#connection === undefined ? plainHeaders(headers) : plainHeadersInPlace(headers);
-    this.runInAsyncScope(this.#handler.onHead, this.#handler, status, plain);
+  onHeaders(status: number, headers: readonly Buffer[], resume: () => void): boolean {
+    const parser = this.#parser as ParserControl;
+    parser.resumeWith(resume);
+    if (this.awaits(status)) this.head(status, readRawHeaders(headers));
+    return !parser.paused;
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(chunk: Buffer): boolean {
+    this.take(chunk);
+    return !(this.#parser as ParserControl).paused;
+  }
+
+  onComplete(): void {
+    if (!this.#paused) this.#flush();
+    if (this.#paused) {
+      this.#ended = true;
+      this.#release();
+    } else this.#end();
+  }
+
+  onError(error: Error): void {
+    if (this.#dispatching) {
+      this.failLater(asError(error));
+      return;
+    }
+    try {
+      this.#flush();
+    } catch (bug) {
+      this.#fail(asError(bug));
+    }
+    this.#fail(asError(error));
+  }
+
+  // The same, in whatever style undici tells it
+
+  start(control: CallControl): void {
+    if (this.#handler === undefined) {
+      control.abort(abortedError);
+      return;
+    }
+    this.#control = control;
+    if (this.#connection !== undefined) {
+      this.#reused = this.#connection.requests > 0;
+      this.#connection.requests += 1;
+    }
+    if (this.#paused) control.pause();
+    if (this.#toldConnected) return;
+    this.#toldConnected = true;
+    this.runInAsyncScope(this.#handler.onConnected, this.#handler);
+  }
+
+  /** Whether the head of an answer is of interest, by its status. */
+  awaits(status: number): boolean {
+    this.#answered = true;
+    if (this.#handler === undefined) return false;
+    if (status >= 200) return true;
+    this.#informational += 1;
+    // They are no bytes of an answer, so no other limit would end a flood of them before the idle timeout.
+    if (this.#informational > maxInformational)
+      this.#control?.abort(new Error("The provider sent nothing but informational answers"));
+    return false;
+  }
+
+  head(status: number, headers: ResponseHeaders): void {
+    const handler = this.#handler;
+    if (handler === undefined) return;
+    this.#request = undefined;
+    this.runInAsyncScope(handler.onHead, handler, status, headers);
+  }
+
+  take(chunk: Buffer): void {
     // Resuming a parser can yield an empty chunk.
     if (chunk.length === 0 || this.#handler === undefined) return;
     // All that one read of the socket brings is one chunk to what follows, and one write: it waits for the end of the read.
@@ -201,8 +255,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
 
   /** What a handler throws in a tick of its own, where undici does not catch it. */
   #break(bug: Error): void {
-    if (this.#controller === undefined) this.#fail(bug);
-    else this.#controller.abort(bug);
+    if (this.#control === undefined) this.#fail(bug);
+    else this.#control.abort(bug);
   }
 
   #flush(): void {
@@ -215,30 +269,9 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     this.runInAsyncScope(handler.onData, handler, chunk);
   }
 
-  onResponseEnd(): void {
-    if (!this.#paused) this.#flush();
-    if (this.#paused) {
-      this.#ended = true;
-      this.#release();
-    } else this.#end();
-  }
-
   #end(): void {
     const handler = this.#finish();
     if (handler !== undefined) this.runInAsyncScope(handler.onEnd, handler);
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#dispatching) {
-      this.failLater(asError(error));
-      return;
-    }
-    try {
-      this.#flush();
-    } catch (bug) {
-      this.#fail(asError(bug));
-    }
-    this.#fail(asError(error));
   }
 
   #fail(error: Error): void {
@@ -263,14 +296,14 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     if (this.#answered || !this.#sender.canResend) return false;
     if (!isDeadConnection(error)) return false;
     // An idle socket that is reset before the request started fails the request too.
-    const idle = this.#controller === undefined && (this.#connection?.requests ?? 0) > 0;
+    const idle = this.#control === undefined && (this.#connection?.requests ?? 0) > 0;
     return this.#reused || idle;
   }
 
   #release(): void {
     if (this.#connection?.user === this) this.#connection.user = undefined;
     this.#connection = undefined;
-    this.#controller = undefined;
+    this.#control = undefined;
   }
 
   #finish(): UpstreamHandler | undefined {

@@ -7,6 +7,7 @@ import { UndiciCall } from "./call.js";
 import { ConnectionPool } from "./connection-pool.js";
 import type { Peer } from "../request.js";
 import type { Connection } from "./connections.js";
+import { ForeignHandler } from "./foreign-handler.js";
 import { LocalEnds } from "./local-ends.js";
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from "./upstream.js";
 
@@ -71,7 +72,7 @@ class UndiciClient implements UpstreamClient, CallSender {
 
   #dispatch(call: UndiciCall, request: UpstreamRequest): void {
     if (this.#dispatcher !== undefined) {
-      call.dispatchTo(this.#dispatcher);
+      call.dispatchTo(this.#dispatcher, new ForeignHandler(call));
       return;
     }
     let connection: Connection;

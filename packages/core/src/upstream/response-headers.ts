@@ -53,13 +53,22 @@ function pushAll(name: string, values: readonly string[], out: HeaderPairs): voi
   out.push(name, valid.length === 1 || name === "content-type" ? first : valid);
 }
 
+function isAllowed(name: string, failure: boolean, encoded: boolean): boolean {
+  if (name === "content-type") return !failure;
+  if (name === "content-encoding") return encoded && !failure;
+  return isListed(name);
+}
+
+/** Whether the gateway reads a field of an answer, or passes it on. */
+export function isOfUse(name: string): boolean {
+  return name === "content-type" || name === "content-encoding" || name === "connection" || isListed(name);
+}
+
 /** Of names by the lists alone. Bounded, since a provider may send any name. */
 const decided = new Map<string, boolean>();
 const maxDecided = 256;
 
-function isAllowed(name: string, failure: boolean, encoded: boolean): boolean {
-  if (name === "content-type") return !failure;
-  if (name === "content-encoding") return encoded && !failure;
+function isListed(name: string): boolean {
   const known = decided.get(name);
   if (known !== undefined) return known;
   const listed =

@@ -43,13 +43,14 @@ describe("an exchange", () => {
     expect(server.connections).toHaveLength(3);
   });
 
-  it("gives repeated fields as arrays, in lower case, and none that could be taken for their prototype", async () => {
+  it("gives repeated fields as arrays, in lower case, and none that the gateway has no use for", async () => {
     const server = await rawServer(({ socket }) =>
-      socket.write(`${okHead}X-A: 1\r\nx-a: 2\r\n__proto__: evil\r\nconstructor: c\r\ncontent-length: 0\r\n\r\n`),
+      socket.write(
+        `${okHead}X-RateLimit-A: 1\r\nx-ratelimit-a: 2\r\n__proto__: evil\r\nconstructor: c\r\ncontent-length: 0\r\n\r\n`,
+      ),
     );
     const { headers } = await exchange(testClient(), post(server.origin));
-    expect(headers).toMatchObject({ "x-a": ["1", "2"], constructor: "c" });
-    expect(Object.keys(headers ?? {})).not.toContain("__proto__");
+    expect(headers).toEqual({ "content-type": "text/event-stream", "x-ratelimit-a": ["1", "2"] });
   });
 
   it("passes a redirect on as a head and follows it nowhere", async () => {
