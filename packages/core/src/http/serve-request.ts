@@ -4,6 +4,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock.js";
+import { EndOfTurn, type Task } from "../end-of-turn.js";
 import type { Failure } from "../errors.js";
 import type { FailedEvent, GatewayEvent, ReleasedEvent } from "../events.js";
 import type { ClientSignal, GatewayRequest, Identity, Peer } from "../request.js";
@@ -42,6 +43,9 @@ export interface Responder {
   leave(): void;
 }
 
+/** Requests whose body has been read. */
+const arrivals = new EndOfTurn();
+
 /** No async functions on the way: they would cost a request more than reading it. */
 export function serveRequest(gateway: ServedGateway, incoming: Incoming, responder: Responder): void {
   new Serving(gateway, incoming, responder).start();
@@ -51,11 +55,13 @@ export function serveRequest(gateway: ServedGateway, incoming: Incoming, respond
  * Its own `AsyncResource`: the end of a body is told in the context of the HTTP parser, and what follows belongs into that
  * of the host's middleware, with its `AsyncLocalStorage` and its open span.
  */
-class Serving extends AsyncResource implements BodyReceiver {
+class Serving extends AsyncResource implements BodyReceiver, Task {
   readonly #gateway: ServedGateway;
   readonly #incoming: Incoming;
   readonly #responder: Responder;
   #identity: Identity | undefined;
+  /** Until it is dealt with. */
+  #read: BodyOutcome | undefined;
 
   constructor(gateway: ServedGateway, incoming: Incoming, responder: Responder) {
     super("FirstChunkRequest");
@@ -89,6 +95,13 @@ class Serving extends AsyncResource implements BodyReceiver {
   }
 
   onBody(read: BodyOutcome): void {
+    this.#read = read;
+    if (!arrivals.put(this)) this.run();
+  }
+
+  run(): void {
+    const read = this.#read as BodyOutcome;
+    this.#read = undefined;
     this.runInAsyncScope(this.#goOn, this, read);
   }
 

@@ -11,6 +11,7 @@
 
 import { AsyncResource } from "node:async_hooks";
 import type { Dispatcher } from "undici";
+import { EndOfTurn, type Task } from "../end-of-turn.js";
 import type { ResponseHeaders } from "../response-headers.js";
 import type { Connection, ConnectionUser } from "./connections.js";
 import { abortedError, isDeadConnection, restoreCode } from "./connections.js";
@@ -26,13 +27,19 @@ export interface CallSender {
   resend(call: UndiciCall, request: UpstreamRequest): void;
 }
 
+/** Of all calls. */
+const deliveries = new EndOfTurn();
+
 /** 1xx answers to one request. A real server sends one or two. */
 const maxInformational = 32;
 
 /** One read of a socket is no larger. */
 const maxJoinedBytes = 65_536;
 
-export class UndiciCall extends AsyncResource implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler {
+export class UndiciCall
+  extends AsyncResource
+  implements UpstreamCall, ConnectionUser, Dispatcher.DispatchHandler, Task
+{
   /** Undefined once it is not sent again. */
   #request: UpstreamRequest | undefined;
   readonly #sender: CallSender;
@@ -137,14 +144,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   }
 
   continueReading(): void {
-    this.deliverHeld();
-    if (this.#paused) return;
-    if (!this.#ended) return this.#control?.resume();
-    try {
-      this.#end();
-    } catch {
-      // It has nowhere to go. That of an answer which is read to its end without a pause, undici drops.
-    }
+    this.run();
+    if (!this.#paused) this.#control?.resume();
   }
 
   // As the user of a connection
@@ -178,11 +179,10 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   }
 
   onComplete(): void {
-    if (!this.#paused) this.#flush();
-    if (this.#paused) {
-      this.#ended = true;
-      this.#release();
-    } else this.#end();
+    if (!this.#paused && this.#held.bytes === 0) return this.#end();
+    // After what is held.
+    this.#ended = true;
+    this.#release();
   }
 
   onError(error: Error): void {
@@ -240,16 +240,24 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
     if (chunk.length === 0 || this.#handler === undefined) return;
     // All that one read of the socket brings is one chunk to what follows, and one write: it waits for the end of the read.
     if (this.#held.bytes + chunk.length > maxJoinedBytes && !this.#paused) this.#flush();
-    if (this.#held.bytes === 0) process.nextTick(deliverHeld, this);
+    const isFirst = this.#held.bytes === 0;
     this.#held.push(chunk);
+    if (isFirst && !deliveries.put(this)) process.nextTick(deliver, this);
   }
 
-  deliverHeld(): void {
+  /** Hands on what is held, and the end where it has come. */
+  run(): void {
     if (this.#paused) return;
     try {
       this.#flush();
     } catch (bug) {
-      this.#break(asError(bug));
+      return this.#break(asError(bug));
+    }
+    if (!this.#ended || this.#paused) return;
+    try {
+      this.#end();
+    } catch {
+      // It has nowhere to go. That of an answer which ends with nothing held, undici drops.
     }
   }
 
@@ -316,8 +324,8 @@ export class UndiciCall extends AsyncResource implements UpstreamCall, Connectio
   }
 }
 
-function deliverHeld(call: UndiciCall): void {
-  call.deliverHeld();
+function deliver(call: UndiciCall): void {
+  call.run();
 }
 
 function resumeReading(call: UndiciCall): void {

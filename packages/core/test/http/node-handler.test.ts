@@ -312,16 +312,23 @@ describe("the host", () => {
     expect(gateway.requests[0]?.identity).toEqual(identity);
   });
 
-  it("has its context kept: what it stored for the request is there when the gateway is asked", async () => {
+  it("has its context kept, by each of many requests that come at once", async () => {
     const storage = new AsyncLocalStorage<string>();
     const gateway = failing(anyFailure);
-    let stored: string | undefined;
+    const stored: string[] = [];
     const asked: ServedGateway = Object.assign(Object.create(gateway), {
-      handle: (request: GatewayRequest) => ((stored = storage.getStore()), gateway.handle(request)),
+      handle: (request: GatewayRequest) => {
+        stored.push(`${request.headers["x-name"] as string}: ${storage.getStore()}`);
+        return gateway.handle(request);
+      },
     });
-    const url = await serve(asked, {}, (handle) => storage.run("the host's", handle));
-    await ask(url, messages);
-    expect(stored).toBe("the host's");
+    const url = await serve(asked, {}, (handle, { headers }) =>
+      storage.run(`stored by ${headers["x-name"] as string}`, handle),
+    );
+    const names = ["ada", "bob", "cy", "dan", "eve"];
+    const named = names.map((name) => ({ ...messages, headers: { ...messages.headers, "x-name": name } }));
+    await Promise.all(named.map((request) => ask(url, request)));
+    expect(stored.toSorted()).toEqual(names.map((name) => `${name}: stored by ${name}`));
   });
 
   it("keeps a response that it has begun meanwhile", async () => {

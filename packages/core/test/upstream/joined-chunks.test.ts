@@ -6,9 +6,11 @@ import { rawServer, okHead } from "./raw-server.js";
 import { exchange, post, testClient } from "./recorder.js";
 import { scriptedExchange } from "./scripted-dispatcher.js";
 
-const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
-/** What is done in ticks that the code under test asks for, and those that these ask for. */
-const ticks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** What is put off to the end of a turn of the event loop, and what that puts off. */
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+}
 
 describe("the chunks of an answer", () => {
   it("are joined where they come in one read", async () => {
@@ -20,36 +22,52 @@ describe("the chunks of an answer", () => {
     expect(recorder.calls).toEqual(["connected", "head", "data", "end"]);
   });
 
-  it("come in the next tick", async () => {
+  it("come when the read is over", async () => {
     const { recorder, read } = scriptedExchange();
     read("ab");
     read("cd");
     expect(recorder.chunks).toEqual([]);
-    await tick();
+    await turn();
     read("ef");
-    await tick();
+    await turn();
     expect(recorder.chunks).toEqual(["abcd", "ef"]);
   });
 
-  it("come as they are where a tick has one", async () => {
+  it("come as they are where a read brings one", async () => {
     const { recorder, read } = scriptedExchange();
     for (const chunk of ["ab", "cd", "ef"]) {
       read(chunk);
-      await tick();
+      await turn();
     }
     expect(recorder.chunks).toEqual(["ab", "cd", "ef"]);
   });
 
-  it("come before the end and before an error", () => {
+  it("come before the end and before an error", async () => {
     const ended = scriptedExchange();
     ended.read("ab", "cd", "ef");
     ended.end();
-    expect(ended.recorder.calls.slice(2)).toEqual(["data", "end"]);
     const failed = scriptedExchange();
     failed.read("ab", "cd", "ef");
     failed.fail(new Error("broken"));
+    await turn();
+    expect(ended.recorder.calls.slice(2)).toEqual(["data", "end"]);
     expect(failed.recorder.calls.slice(2)).toEqual(["data", "error"]);
     expect([ended.recorder.body, failed.recorder.body]).toEqual(["abcdef", "abcdef"]);
+  });
+
+  it("come in the order of the calls where many are read in one turn", async () => {
+    const order: string[] = [];
+    const exchanges = ["a", "b", "c"].map((name) => {
+      const scripted = scriptedExchange();
+      scripted.recorder.on = (call) => order.push(name + call);
+      return scripted;
+    });
+    for (const { read, end } of exchanges) {
+      read("ab", "cd");
+      end();
+    }
+    await turn();
+    expect(order).toEqual(["adata", "aend", "bdata", "bend", "cdata", "cend"]);
   });
 
   it("are joined up to 64 KiB", async () => {
@@ -57,7 +75,7 @@ describe("the chunks of an answer", () => {
     const chunk = "x".repeat(20_480);
     read(...Array.from({ length: 10 }, () => chunk));
     expect(recorder.chunks.map(({ length }) => length)).toEqual([61_440, 61_440, 61_440]);
-    await tick();
+    await turn();
     expect(recorder.body).toHaveLength(10 * 20_480);
   });
 
@@ -67,9 +85,10 @@ describe("the chunks of an answer", () => {
     const { recorder, read, end } = storage.run("caller", scriptedExchange);
     recorder.on = () => stores.push(storage.getStore());
     read("ab", "cd");
-    await tick();
+    await turn();
     read("ef");
     end();
+    await turn();
     expect(stores).toEqual(["caller", "caller", "caller"]);
   });
 
@@ -77,7 +96,7 @@ describe("the chunks of an answer", () => {
     const { recorder, call, read } = scriptedExchange();
     read("ab", "cd");
     call.abort();
-    await ticks();
+    await turn();
     expect(recorder.calls.slice(2)).toEqual([]);
   });
 
@@ -87,7 +106,7 @@ describe("the chunks of an answer", () => {
     recorder.on = (name) => {
       if (name === "data") throw new Error("a bug");
     };
-    await ticks();
+    await turn();
     expect(recorder.calls.slice(2)).toEqual(["data", "error"]);
     expect(recorder.error?.message).toBe("a bug");
   });
@@ -100,10 +119,10 @@ describe("a paused reader", () => {
     call.pause();
     read("ef");
     end();
-    await ticks();
+    await turn();
     expect(recorder.chunks).toEqual([]);
     call.resume();
-    await ticks();
+    await turn();
     expect(recorder.chunks.join("")).toBe("abcdef");
     expect(recorder.calls.at(-1)).toBe("end");
   });
@@ -115,11 +134,11 @@ describe("a paused reader", () => {
     };
     read("ab", "cd", "ef");
     end();
-    await ticks();
+    await turn();
     expect(recorder.calls.slice(2)).toEqual(["data"]);
     call.resume();
     call.resume();
-    await ticks();
+    await turn();
     expect(recorder.calls.slice(2)).toEqual(["data", "end"]);
   });
 
@@ -130,9 +149,10 @@ describe("a paused reader", () => {
     };
     read("ab", "cd", "ef");
     end();
+    await turn();
     call.resume();
     call.abort();
-    await ticks();
+    await turn();
     expect(recorder.calls.slice(2)).toEqual(["data"]);
   });
 
