@@ -96,8 +96,9 @@ export class ResponseTakenError extends Error {
   }
 }
 
-function setReleasedHead(res: ServerResponse, { headerPairs, headers }: ReleasedEvent): void {
-  const pairs = headerPairs ?? Object.entries(headers).flat(1);
+function setReleasedHead(res: ServerResponse, event: ReleasedEvent): void {
+  // The record is made when it is asked for.
+  const pairs = event.headerPairs ?? Object.entries(event.headers).flat(1);
   for (let at = 0; at < pairs.length; at += 2) res.setHeader(pairs[at] as string, pairs[at + 1] as string | string[]);
 }
 

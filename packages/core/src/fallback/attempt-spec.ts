@@ -19,7 +19,7 @@ export interface AttemptSpec {
   readonly onMidStreamFailure: "event" | "abort";
   /** Read to its end even when the client leaves (`background: true`). */
   readonly detached: boolean;
-  /** Read the usage of an answer that is relayed ungated. That of a gated one costs nothing, and is always read. */
+  /** Somebody asks for the usage: what says nothing else is decoded for it, too. */
   readonly readUsage: boolean;
   /** Hears of the frames that are decoded, before the client gets them. */
   readonly onValue: ((value: object) => void) | undefined;

@@ -68,11 +68,12 @@ export class Attempt implements UpstreamHandler {
   }
 
   private constructor(spec: AttemptSpec, clock: Clock, observer: AttemptObserver) {
-    const { protocol, rules, clocks, maxHeldBytes, onValue } = spec;
+    const { protocol, rules, clocks, maxHeldBytes, onValue, readUsage } = spec;
     this.#spec = spec;
     this.#clock = clock;
     this.#observer = observer;
-    this.#inspector = rules === undefined ? undefined : new Inspector(protocol, rules, maxHeldBytes, onValue);
+    this.#inspector =
+      rules === undefined ? undefined : new Inspector(protocol, rules, maxHeldBytes, onValue, readUsage);
     this.#timers = new AttemptTimers(clocks, clock, this);
   }
 

@@ -46,6 +46,10 @@ export class MarkerSearch {
     }
     return first;
   }
+
+  occursIn(text: string): boolean {
+    return this.#pattern.test(text);
+  }
 }
 
 function escaped(marker: string): string {

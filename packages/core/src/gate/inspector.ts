@@ -43,6 +43,7 @@ function searchFor(protocol: GateProtocol): MarkerSearch {
 export class Inspector {
   readonly #protocol: GateProtocol;
   readonly #maxHeldBytes: number;
+  readonly #readsUsage: boolean;
   readonly #gate: Gate;
   readonly #judge: Judge;
   #decoder: FrameDecoder;
@@ -56,10 +57,21 @@ export class Inspector {
   #opening: number | undefined;
   #recorded: Failure | undefined;
 
-  /** @param maxHeldBytes `gate.maxHeldBytes` */
-  constructor(protocol: GateProtocol, rules: GateRules, maxHeldBytes: number, onValue?: ValueListener) {
+  /**
+   * @param maxHeldBytes `gate.maxHeldBytes`
+   * @param onValue hears of the frames that are decoded
+   * @param readsUsage false: nobody asks what the provider says of usage once its answer is complete
+   */
+  constructor(
+    protocol: GateProtocol,
+    rules: GateRules,
+    maxHeldBytes: number,
+    onValue?: ValueListener,
+    readsUsage: boolean = true,
+  ) {
     this.#protocol = protocol;
     this.#maxHeldBytes = maxHeldBytes;
+    this.#readsUsage = readsUsage || onValue !== undefined;
     this.#gate = new Gate(rules);
     this.#judge = new Judge(protocol, onValue);
     this.#decoder = protocol.createDecoder();
@@ -184,6 +196,7 @@ export class Inspector {
   #judgeFrames(frames: readonly Frame[], trailing: boolean): GateOutput {
     let result: GateOutput = this.#gate.phase === "committed" ? forward : hold;
     for (const frame of frames) {
+      if (this.#saysNothingMore(frame)) continue;
       // Counted by position, not by chunk: where the network splits the stream must not matter.
       if (frame.end > this.#maxHeldBytes && this.#gate.phase !== "committed") {
         result = this.#gate.step({ type: "limit" });
@@ -198,6 +211,13 @@ export class Inspector {
       if (output.type === "release") result = output;
     }
     return result;
+  }
+
+  /** The answer is complete, and the frame can be no error: only its usage is left to read. */
+  #saysNothingMore(frame: Frame): boolean {
+    if (this.#readsUsage || this.#watch === undefined || frame.kind !== "event" || !this.#gate.complete) return false;
+    const search = searchFor(this.#protocol);
+    return !search.occursIn(frame.event) && !search.occursIn(frame.data);
   }
 
   #step(input: GateInput): GateOutput {
@@ -235,7 +255,7 @@ export class Inspector {
       },
       this.#begun(begun),
     );
-    this.#watch.everything = this.#gate.complete;
+    this.#watch.everything = this.#readsUsage && this.#gate.complete;
     if (this.#watch.blind) this.#gate.step({ type: "blind" });
   }
 
@@ -247,7 +267,7 @@ export class Inspector {
         this.#judgeFrames(frames, false);
         // Usage may follow in frames without a marker. Looking for it sooner would decode every frame of the servers that
         // repeat it in each.
-        watch.everything = this.#gate.complete;
+        watch.everything = this.#readsUsage && this.#gate.complete;
       }
       if (watch.blind) this.#gate.step({ type: "blind" });
       return forward;

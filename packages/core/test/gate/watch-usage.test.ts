@@ -7,11 +7,13 @@ import type { GateProtocol } from "../../src/gate/protocols/protocol.js";
 
 const facts = { ttftTimeoutMs: undefined, anotherTarget: false, answersToolResult: false, requireTerminal: true };
 
-function inspect(protocol: GateProtocol, chunks: readonly string[]): Inspector {
+function inspect(protocol: GateProtocol, chunks: readonly string[], readsUsage?: boolean): Inspector {
   const inspector = new Inspector(
     protocol,
     gateRules(protocol, defaultGateOptions, facts),
     defaultGateOptions.maxHeldBytes,
+    undefined,
+    readsUsage,
   );
   for (const chunk of chunks) inspector.push(new TextEncoder().encode(chunk));
   inspector.end();
@@ -66,5 +68,27 @@ describe("usage after release", () => {
       event({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
     ]);
     expect(read).toEqual({ inputTokens: 9, outputTokens: 1 });
+  });
+});
+
+describe("usage that nobody asks for", () => {
+  it.each([["in one chunk"], ["byte by byte"]])("is not decoded after the finish reason: %s", (how) => {
+    const parse = vi.spyOn(JSON, "parse");
+    const whole = text("a") + text("b") + stop + usage + usage + "data: [DONE]\n\n";
+    const chunks = how === "in one chunk" ? [whole] : whole.split("");
+    const { usage: read, phase, recorded } = inspect(openaiChat, chunks, false);
+    expect({ read, phase, recorded }).toEqual({ read: undefined, phase: "closed", recorded: undefined });
+    // The event that releases and the finish reason.
+    expect(parse.mock.calls.length).toBe(2);
+  });
+
+  it.each([
+    ["in one chunk", (whole: string) => [whole]],
+    ["byte by byte", (whole: string) => whole.split("")],
+  ])("hides no error that comes among it: %s", (_, split) => {
+    for (const error of ['data: {"error":{"message":"broke","code":500}}\n\n', "event: error\ndata: broke\n\n"]) {
+      const { recorded } = inspect(openaiChat, split(text("a") + stop + usage + error), false);
+      expect(recorded?.message).toBe("broke");
+    }
   });
 });

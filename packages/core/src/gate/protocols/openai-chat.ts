@@ -96,8 +96,9 @@ export const openaiChat: GateProtocol = {
   framing: "blank-line",
   classify: classifyChat,
   alwaysReportsUsage: false,
-  // The last two for errors that name none: `{message, code}`, `{status, title}`. No chunk of an answer has such a key.
-  watchMarkers: ["DONE]", '"finish_reason":"', '"finish_reason": "', "rror"],
+  // The finish reason by the end of its name, of which the search skips most: how it begins, every other name does. A flat
+  // error without the word goes by after release: its stream ends as one that was cut short.
+  watchMarkers: ["rror", "DONE]", 'ish_reason":"', 'ish_reason": "'],
   contentType: "text/event-stream; charset=utf-8",
   onMidStreamFailure: "event",
   errorBody: openaiErrorBody,
