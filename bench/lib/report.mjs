@@ -275,7 +275,7 @@ The first event is delivered, then the provider is silent. Memory is the growth 
 - \`paced\`: 250 streams, an event each 20 ms, each a packet of its own.
 - \`bulk\`: 5,003 events as fast as they go, 8 connections.
 - Added TTFT: one stream at a time, by turns direct and through the subject; the median difference of the pairs.
-- Each round visits all subjects in a random order; each visit begins with a warm-up. Streams end by themselves.
+- Each round visits all subjects in a random order; each visit begins with a warm-up, and so does the bulk scenario in it. Streams end by themselves.
 - Bare dispatch is the least that relays a stream with undici: a buffered body, a handler that writes each chunk as it comes, back-pressure, an abort when the client leaves. It looks at nothing. Ours has the gate and the watch after release on.
 - \`http-proxy-middleware\` 4 asks for Node 22.15 in its \`engines\` and is fetched when the benchmark runs; it works on Node 20.19. Portkey is fetched in the same way, with \`@hono/node-server\` 1.13.8: with later ones it answers 500 on Node 20.
 

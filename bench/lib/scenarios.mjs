@@ -15,6 +15,7 @@ const chat = "/v1/chat/completions";
  * @property {number} shortMs
  * @property {number} variantMs
  * @property {number} pacedMs
+ * @property {number} bulkWarmUpMs what a stream runs that brings much at once is cold after the paced ones
  * @property {number} bulkMs
  * @property {number} pairs
  * @property {number} memoryRounds
@@ -92,9 +93,10 @@ export function variant(bench, visited, { model, path, responseModel }) {
 }
 
 /** @param {Bench} bench @param {Visited} visited */
-function bulk(bench, visited) {
-  const loop = { connections: bulkConnections, durationMs: bench.effort.bulkMs };
-  return closedLoop(bench, visited, { ...loop, target: target(visited, "bulk") });
+async function bulk(bench, visited) {
+  const loop = { target: target(visited, "bulk"), connections: bulkConnections };
+  await bench.client.ask("loop", { ...loop, durationMs: bench.effort.bulkWarmUpMs });
+  return closedLoop(bench, visited, { ...loop, durationMs: bench.effort.bulkMs });
 }
 
 /** CPU per event while 250 streams bring an event each 20 ms. @param {Bench} bench @param {Visited} visited @returns {Promise<Figures>} */
