@@ -54,7 +54,7 @@ const quickBounds = readBounds().filter((bound) => bound.quick !== undefined);
 const full = {
   rounds: 5,
   firstWarmUp: 20_000,
-  warmUp: 4000,
+  warmUp: 12_000,
   shortMs: 1000,
   variantMs: 600,
   pacedMs: 1500,
@@ -67,7 +67,7 @@ const full = {
 const quick = {
   rounds: 2,
   firstWarmUp: 8000,
-  warmUp: 1500,
+  warmUp: 4000,
   shortMs: 500,
   variantMs: 300,
   pacedMs: 700,

@@ -11,7 +11,8 @@ const chat = "/v1/chat/completions";
  * @typedef {object} Effort
  * @property {number} rounds
  * @property {number} firstWarmUp streams before the first round: what the rounds run is compiled by then
- * @property {number} warmUp streams before each visit: a process that was idle for minutes is cold
+ * @property {number} warmUp streams before each visit: a process that was idle for minutes is cold, and V8 has dropped much
+ *   of what it had compiled; it took 12,000 streams until bare dispatch cost the same again
  * @property {number} shortMs
  * @property {number} variantMs
  * @property {number} pacedMs

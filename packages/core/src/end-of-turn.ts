@@ -11,40 +11,35 @@ export interface Task {
   run(): void;
 }
 
-/** Tasks further apart than this come alone: it is about twice what one of them takes. In ms. */
-const quietMs = 0.25;
-
 export class EndOfTurn {
-  readonly #now: () => number;
   readonly #schedule: (run: () => void) => void;
   #tasks: Task[] = [];
-  #last = -Infinity;
-  /** The last turn that had something to end with had several tasks: in the next one the first is not alone either. */
+  /** That came in this turn. */
+  #count = 0;
+  /** The last turn in which one came had several: the first of this one is not alone either. */
   #busy = false;
 
-  /** @param now in ms. The turn ends when `schedule` calls back. For tests */
-  constructor(
-    now: () => number = () => performance.now(),
-    schedule: (run: () => void) => void = (run) => void setImmediate(run),
-  ) {
-    this.#now = now;
+  /** @param schedule calls back when the turn is over. For tests */
+  constructor(schedule: (run: () => void) => void = (run) => void setImmediate(run)) {
     this.#schedule = schedule;
   }
 
   /** False: nothing is gained by putting it off, and the caller runs it. */
   put(task: Task): boolean {
-    const now = this.#now();
-    const isAlone = !this.#busy && now - this.#last > quietMs;
-    this.#last = now;
-    if (isAlone && this.#tasks.length === 0) return false;
-    if (this.#tasks.push(task) === 1) this.#schedule(this.#run);
+    this.#count += 1;
+    if (this.#count === 1) {
+      this.#schedule(this.#run);
+      if (!this.#busy) return false;
+    }
+    this.#tasks.push(task);
     return true;
   }
 
   readonly #run = (): void => {
     const tasks = this.#tasks;
+    this.#busy = this.#count > 1;
+    this.#count = 0;
     this.#tasks = [];
-    this.#busy = tasks.length > 1;
     let done = 0;
     try {
       for (const task of tasks) {
@@ -53,10 +48,13 @@ export class EndOfTurn {
       }
     } finally {
       // One threw: the others have their turn all the same.
-      if (done < tasks.length) {
-        this.#tasks = [...tasks.slice(done), ...this.#tasks];
-        this.#schedule(this.#run);
-      }
+      if (done < tasks.length) this.#again(tasks.slice(done));
     }
   };
+
+  #again(tasks: readonly Task[]): void {
+    if (this.#count === 0) this.#schedule(this.#run);
+    this.#count += tasks.length;
+    this.#tasks = [...tasks, ...this.#tasks];
+  }
 }

@@ -2,13 +2,9 @@ import { expect, it } from "vitest";
 import { EndOfTurn } from "../src/end-of-turn.js";
 
 class Loop {
-  now = 0;
   readonly ran: string[] = [];
   readonly #ends: (() => void)[] = [];
-  readonly queue = new EndOfTurn(
-    () => this.now,
-    (run) => this.#ends.push(run),
-  );
+  readonly queue = new EndOfTurn((run) => this.#ends.push(run));
 
   put(name: string, run: () => void = () => undefined): boolean {
     return this.queue.put({
@@ -19,79 +15,78 @@ class Loop {
     });
   }
 
-  /** How many turns had something to end with. */
-  turn(): number {
-    const ends = this.#ends.splice(0);
-    for (const end of ends) end();
-    return ends.length;
+  turn(): void {
+    for (const end of this.#ends.splice(0)) end();
   }
 }
 
-/** One in which a task has just been. */
+/** One whose last turn had several tasks. */
 function busyLoop(): Loop {
   const loop = new Loop();
-  loop.put("first");
+  loop.put("at once");
+  loop.put("put off");
+  loop.turn();
+  loop.ran.length = 0;
   return loop;
 }
 
-it("a task that comes alone is not put off", () => {
+it("a task that comes alone in its turn, turn after turn, is not put off", () => {
   const loop = new Loop();
-  for (loop.now = 0; loop.now < 10; loop.now += 1) expect(loop.put("alone")).toBe(false);
-  expect(loop.turn()).toBe(0);
+  for (let turns = 0; turns < 10; turns += 1) {
+    expect(loop.put("alone")).toBe(false);
+    loop.turn();
+  }
+  expect(loop.ran).toEqual([]);
 });
 
-it("tasks that come together run at the end of the turn, in their order, once", () => {
+it("where several come in one turn, the second and those after it are put off", () => {
+  const loop = new Loop();
+  expect([loop.put("a"), loop.put("b"), loop.put("c")]).toEqual([false, true, true]);
+  loop.turn();
+  expect(loop.ran).toEqual(["b", "c"]);
+});
+
+it("after a turn that had several, all are put off, and run in their order, once", () => {
   const loop = busyLoop();
   expect([loop.put("a"), loop.put("b"), loop.ran]).toEqual([true, true, []]);
-  expect(loop.turn()).toBe(1);
-  expect(loop.turn()).toBe(0);
+  loop.turn();
+  loop.turn();
   expect(loop.ran).toEqual(["a", "b"]);
 });
 
-it("where a turn had several, the next one is gathered however late it comes", () => {
+it("after a turn that had one, the next is not put off any more", () => {
   const loop = busyLoop();
-  loop.put("a");
-  loop.put("b");
+  expect(loop.put("a")).toBe(true);
   loop.turn();
-  loop.now = 100;
-  expect(loop.put("c")).toBe(true);
-  loop.turn();
-  loop.now = 200;
-  expect(loop.put("alone again")).toBe(false);
-});
-
-it("a task never overtakes one that was put off", () => {
-  const loop = busyLoop();
-  loop.put("a");
-  loop.now = 100;
-  expect(loop.put("b")).toBe(true);
-  loop.turn();
-  expect(loop.ran).toEqual(["a", "b"]);
+  expect(loop.put("b")).toBe(false);
 });
 
 it("what a task puts off runs in the next turn", () => {
   const loop = busyLoop();
-  loop.put("a", () => loop.put("b"));
-  loop.turn();
-  expect(loop.ran).toEqual(["a"]);
+  loop.put("a", () => void loop.put("c"));
+  loop.put("b");
   loop.turn();
   expect(loop.ran).toEqual(["a", "b"]);
-});
-
-it("a task that throws keeps none of the others from running", () => {
-  const loop = busyLoop();
-  loop.put("a", () => {
-    throw new Error("bug");
-  });
-  loop.put("b");
-  expect(() => loop.turn()).toThrow("bug");
-  loop.put("c");
   loop.turn();
   expect(loop.ran).toEqual(["a", "b", "c"]);
 });
 
+it("a task that throws keeps none of the others from running, nor those that were put off meanwhile", () => {
+  const loop = busyLoop();
+  loop.put("a", () => {
+    loop.put("d");
+    throw new Error("bug");
+  });
+  loop.put("b");
+  loop.put("c");
+  expect(() => loop.turn()).toThrow("bug");
+  loop.turn();
+  loop.turn();
+  expect(loop.ran).toEqual(["a", "b", "c", "d"]);
+});
+
 it("the end of a turn is that of the event loop", async () => {
-  const queue = new EndOfTurn(() => 0);
+  const queue = new EndOfTurn();
   const ran: string[] = [];
   queue.put({ run: () => ran.push("alone") });
   queue.put({ run: () => ran.push("task") });
