@@ -21,7 +21,7 @@ export interface UpstreamRequest {
 export interface UpstreamHandler {
   /** A connection is established and the request is being written. Called once, before `onHead`. */
   onConnected(): void;
-  /** The final response head; 1xx answers are dropped before. */
+  /** The final response head; 1xx answers are dropped before. Fields that the gateway neither reads nor passes on may be left out. */
   onHead(status: number, headers: ResponseHeaders): void;
   /** The chunk may be a view on a larger read: copy what is kept for long. */
   onData(chunk: Uint8Array): void;
