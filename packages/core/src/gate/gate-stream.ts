@@ -94,7 +94,8 @@ class GateDriver {
       answersToolResult: options.answersToolResult ?? false,
       requireTerminal: options.requireTerminal ?? true,
     });
-    this.#inspector = new Inspector(protocol, rules, this.#gate.maxHeldBytes);
+    // No result of this says anything of usage.
+    this.#inspector = new Inspector(protocol, rules, this.#gate.maxHeldBytes, undefined, false);
     this.#source = byteSource(source);
   }
 
